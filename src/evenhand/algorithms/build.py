@@ -17,6 +17,7 @@ from evenhand.core.state import Array
 from evenhand.environment.world import Environment
 from evenhand.messages.changes import VALUES
 from evenhand.policy.composition import SLOTS, Policy
+from evenhand.policy.groups import with_numbers
 from evenhand.policy.prior import by_name
 
 #: Parameters that a run or an environment may give for all policies.
@@ -172,7 +173,8 @@ def _value(name: str, value: object, surroundings: Surroundings) -> object:
     if name == "prior" and isinstance(value, Mapping):
         return by_name(value, surroundings.names)
     if name == "groups" and isinstance(value, Iterable) and not isinstance(value, str | Mapping):
-        return [_placed(group, surroundings.names) for group in value]
+        place = {arm: at for at, arm in enumerate(surroundings.names)}
+        return [with_numbers(group, place) for group in value]
     if name == "penalties" and isinstance(value, Mapping) and value.get("kind") == "half_range":
         if surroundings.means is None:
             raise ConfigurationError(
@@ -180,17 +182,6 @@ def _value(name: str, value: object, surroundings: Surroundings) -> object:
             )
         return half_range(surroundings.means)
     return value
-
-
-def _placed(group: object, names: Sequence[str]) -> object:
-    """The table of a group with the places of its arms, which it may name."""
-    arms = group.get("arms") if isinstance(group, Mapping) else None
-    if not isinstance(group, Mapping) or not isinstance(arms, list | tuple):
-        return group
-    for arm in arms:
-        if isinstance(arm, str) and arm not in names:
-            raise ConfigurationError(f"there is no arm {arm!r}{nearest(arm, names)}", "groups")
-    return {**group, "arms": [names.index(arm) if isinstance(arm, str) else arm for arm in arms]}
 
 
 def _unknown(algorithm: str, name: str, known: Mapping[str, object]) -> EvenhandError:

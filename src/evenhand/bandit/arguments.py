@@ -8,13 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.bandit.arms import HINTED
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError, StateError, nearest, number_of, there_are
+from evenhand.core.errors import HINTED, EvenhandError, StateError, nearest, number_of, there_are
 from evenhand.core.parts import plain
 from evenhand.core.state import Unit
 from evenhand.messages.changes import VALUES
-from evenhand.policy.groups import as_groups, membership
 
 
 class RewardRange(NamedTuple):
@@ -87,40 +85,6 @@ def by_arm(name: str, value: Any, names: tuple[str, ...]) -> Any:
         entries = number_of(len(values), "entry", "entries")
         raise EvenhandError(f"{name} has {entries}, but {there_are(len(names), 'arm')}")
     return values
-
-
-def with_places(groups: Any, names: tuple[str, ...]) -> Any:
-    """Groups with the places of their arms, which may be given by name.
-
-    Example:
-        >>> with_places([{"name": "hot", "arms": ["tea"], "at_least": 0.2}], ("coffee", "tea"))
-        [{'name': 'hot', 'arms': [1], 'at_least': 0.2, 'at_most': None}]
-    """
-    place = {name: at for at, name in enumerate(names)}
-    if isinstance(groups, list | tuple):
-        groups = [with_numbers(group, place) for group in groups]
-    try:
-        checked = as_groups(groups)
-        membership(checked, len(names))
-    except EvenhandError as error:
-        raise error.at("groups") from None
-    return [dict(group) for group in checked]
-
-
-def with_numbers(group: Any, place: Mapping[str, int]) -> Any:
-    """The table of a group with the places of its arms, which it may name.
-
-    Example:
-        >>> with_numbers({"arms": ["tea"], "at_least": 0.2}, {"coffee": 0, "tea": 1})
-        {'arms': [1], 'at_least': 0.2}
-    """
-    arms = group.get("arms") if isinstance(group, Mapping) else None
-    if not isinstance(arms, list | tuple):
-        return group
-    for arm in arms:
-        if isinstance(arm, str) and arm not in place:
-            raise EvenhandError(f"groups has an unknown arm {arm!r}{nearest(arm, place) * (len(place) <= HINTED)}")
-    return {**group, "arms": [place[arm] if isinstance(arm, str) else arm for arm in arms]}
 
 
 def as_plain(name: str, value: Any) -> Any:

@@ -9,10 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.core.errors import EvenhandError, nearest
+from evenhand.core.errors import HINTED, EvenhandError, nearest
 from evenhand.core.state import Array, Mask
-
-HINTED = 100  # arms up to which an error about an unknown name suggests the nearest known one
 
 
 class Available(NamedTuple):

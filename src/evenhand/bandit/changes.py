@@ -8,13 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.bandit.arguments import with_places
 from evenhand.bandit.arms import Arms, checked_names
 from evenhand.bandit.counts import Statistics
 from evenhand.bandit.ledger import Holder, Opening, flow_of, flows
 from evenhand.bandit.record import Record
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError, nearest
+from evenhand.core.errors import EvenhandError
 from evenhand.core.state import ALL_AVAILABLE, Array, State, grown
 from evenhand.messages import answers
 from evenhand.messages.answers import SettledPromise
@@ -32,8 +31,9 @@ from evenhand.messages.changes import (
 )
 from evenhand.policy.accounts import CARRIED, Settled, Terms
 from evenhand.policy.composition import Policy
+from evenhand.policy.groups import with_changes
 from evenhand.policy.prior import UNIFORM
-from evenhand.policy.settlement import Settlement, settle
+from evenhand.policy.settlement import Settlement, check_changeable, settle
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ def plan_of(record: Record, change: ChangeRecord, replayed: bool = False) -> Pla
 
 
 def _with_arm(record: Record, change: AddArm) -> Plan:
-    _check_changeable(record)
+    check_changeable(record.policy, record.label)
     (arm,) = checked_names([change.arm])
     if arm in record.arms.place:
         raise EvenhandError(f"there is already an arm {arm!r}" + ("; bring it back" * (arm in record.retired)))
@@ -108,7 +108,7 @@ def _with_arm(record: Record, change: AddArm) -> Plan:
 
 
 def _without(record: Record, arm: str) -> Plan:
-    _check_changeable(record)
+    check_changeable(record.policy, record.label)
     record.arms.check(arm)
     if arm in record.retired:
         raise EvenhandError(f"arm {arm!r} is already retired")
@@ -164,7 +164,7 @@ def use_names(record: Record, names: Sequence[str]) -> None:
 
 
 def _promised(record: Record, change: Promise) -> Plan:
-    _check_changeable(record)
+    check_changeable(record.policy, record.label)
     parameters: dict[str, Any] = dict(record.parameters)
     changed: dict[str, None] = {}
     for name, shares in (("fractions", change.fractions), ("caps", change.caps)):
@@ -173,7 +173,7 @@ def _promised(record: Record, change: Promise) -> Plan:
             changed |= dict.fromkeys(arms)
     begun: list[str] = []
     if change.groups is not None:
-        parameters["groups"], begun = with_changes(record, change.groups)
+        parameters["groups"], begun = _with_groups(record, change.groups)
     return Plan(record.arms, parameters, begun=(*changed, *begun))
 
 
@@ -244,35 +244,15 @@ def _with_shares(record: Record, name: str, given: Mapping[str, float]) -> tuple
     return shares, changed
 
 
-def with_changes(
-    record: Record, given: Mapping[str, Mapping[str, Any] | None]
-) -> tuple[list[dict[str, Any]], list[str]]:
+def _with_groups(record: Record, given: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[str]]:
     """The groups of a bandit with some changed, and the names of those whose promise is another."""
     if not record.policy.fairness.traits.limits:
         raise EvenhandError(f"{record.label} has no promises to groups; use group_ucb or group_ts")
-    groups: dict[str, dict[str, Any]] = {group["name"]: dict(group) for group in record.policy.groups}
-    before = {name: dict(group) for name, group in groups.items()}
-    for name, table in given.items():
-        if table is None:
-            if groups.pop(name, None) is None:
-                raise EvenhandError(f"there is no group {name!r}{nearest(str(name), before)}")
-            continue
-        if not isinstance(table, Mapping):
-            raise EvenhandError(f"groups[{name!r}] must be a table such as {{'at_least': 0.2}}, got {table!r}")
-        kept = {} if table.get("exactly") is not None else before.get(name, {})
-        arms = {"arms": before[name]["arms"]} if name in before else {}
-        groups[name] = {**arms, **kept, **table, "name": name}
-    new = with_places(list(groups.values()), record.names)
-    bounds = {name: (group["at_least"], group["at_most"]) for name, group in before.items()}
-    begun = [one["name"] for one in new if bounds.get(one["name"]) != (one["at_least"], one["at_most"])]
-    return new, [*begun, *(name for name in before if name not in groups)]
-
-
-def _check_changeable(record: Record) -> None:
-    if not record.policy.schedule.traits.flexible:
-        raise EvenhandError(
-            f"{record.label} follows a schedule that is fixed at the start; its arms and promises cannot change"
-        )
+    before = {group["name"]: (group["at_least"], group["at_most"]) for group in record.policy.groups}
+    new = with_changes(record.policy.groups, record.names, given)
+    begun = [one["name"] for one in new if before.get(one["name"]) != (one["at_least"], one["at_most"])]
+    left = {one["name"] for one in new}
+    return new, [*begun, *(name for name in before if name not in left)]
 
 
 def _with_fraction(record: Record, arm: str, fraction: float) -> dict[str, Any]:

@@ -8,11 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.bandit.arguments import RewardRange
-from evenhand.bandit.arms import HINTED
 from evenhand.bandit.propensities import copied
 from evenhand.bandit.record import Record
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError, nearest
+from evenhand.core.errors import HINTED, EvenhandError, nearest
 from evenhand.core.state import Array
 
 LARGEST = 1e15  # plays, beyond which they are no whole numbers any more

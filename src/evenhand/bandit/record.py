@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from evenhand.bandit.arguments import RewardRange, as_plain, by_arm, from_plain, with_places
+from evenhand.bandit.arguments import RewardRange, as_plain, by_arm, from_plain
 from evenhand.bandit.arms import Arms, RecentAvailability, checked_names
 from evenhand.bandit.change_log import ChangeLog, change_between
 from evenhand.bandit.counts import CountHistory, DeficitHistory, Statistics
@@ -26,6 +26,7 @@ from evenhand.core.state import Array, Feedback, Mask, State, Unit
 from evenhand.messages.changes import VALUES, ChangeRecord, Close, Reopen
 from evenhand.policy.accounts import BILLION, Accounts
 from evenhand.policy.composition import SLOTS, Policy
+from evenhand.policy.groups import with_places
 from evenhand.policy.prior import by_name as prior_by_name
 
 #: Parameters that name arms.

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 Path = tuple[str | int, ...]
+HINTED = 100  # names up to which an error about an unknown one suggests the nearest
 VERBS = ("must ", "should ", "has ", "have ", "is ", "needs a ")  # with which a message goes on that has a subject
 
 

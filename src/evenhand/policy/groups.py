@@ -6,13 +6,13 @@ import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 from attrs import field, frozen
 
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError, nearest, shown
+from evenhand.core.errors import HINTED, EvenhandError, nearest, shown
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Shape, State, grown
 from evenhand.core.streams import over_arms
@@ -67,6 +67,65 @@ def _group(place: int, table: object) -> Group:
             f"the group {name!r} is promised at least {least:g} and at most {most:g}; at_least must not exceed at_most"
         )
     return Group(name=name, arms=places, at_least=least, at_most=most)
+
+
+def with_places(groups: Any, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Groups with the places of their arms, which may be given by name.
+
+    Example:
+        >>> with_places([{"name": "hot", "arms": ["tea"], "at_least": 0.2}], ("coffee", "tea"))
+        [{'name': 'hot', 'arms': [1], 'at_least': 0.2, 'at_most': None}]
+    """
+    place = {name: at for at, name in enumerate(names)}
+    if isinstance(groups, list | tuple):
+        groups = [with_numbers(group, place) for group in groups]
+    try:
+        checked = as_groups(groups)
+        membership(checked, len(names))
+    except EvenhandError as error:
+        raise error.at("groups") from None
+    return [dict(group) for group in checked]
+
+
+def with_numbers(group: Any, place: Mapping[str, int]) -> Any:
+    """The table of a group with the places of its arms, which it may name.
+
+    Example:
+        >>> with_numbers({"arms": ["tea"], "at_least": 0.2}, {"coffee": 0, "tea": 1})
+        {'arms': [1], 'at_least': 0.2}
+    """
+    arms = group.get("arms") if isinstance(group, Mapping) else None
+    if not isinstance(arms, list | tuple):
+        return group
+    for arm in arms:
+        if isinstance(arm, str) and arm not in place:
+            raise EvenhandError(f"has an unknown arm {arm!r}{nearest(arm, place) * (len(place) <= HINTED)}", "groups")
+    return {**group, "arms": [place[arm] if isinstance(arm, str) else arm for arm in arms]}
+
+
+def with_changes(
+    groups: Sequence[Group], names: Sequence[str], given: Mapping[str, Mapping[str, Any] | None]
+) -> list[dict[str, Any]]:
+    """Groups with some changed: what is left out of a table stays as it is, and None ends a group.
+
+    Example:
+        >>> hot = Group(name="hot", arms=[1], at_least=0.2, at_most=None)
+        >>> with_changes([hot], ["coffee", "tea"], {"hot": {"at_most": 0.5}})
+        [{'name': 'hot', 'arms': [1], 'at_least': 0.2, 'at_most': 0.5}]
+    """
+    known: dict[str, dict[str, Any]] = {group["name"]: dict(group) for group in groups}
+    new = dict(known)
+    for name, table in given.items():
+        if table is None:
+            if new.pop(name, None) is None:
+                raise EvenhandError(f"there is no group {name!r}{nearest(str(name), known)}")
+            continue
+        if not isinstance(table, Mapping):
+            raise EvenhandError(f"groups[{name!r}] must be a table such as {{'at_least': 0.2}}, got {table!r}")
+        before = known.get(name, {})
+        kept = {"arms": before["arms"]} if before and table.get("exactly") is not None else before
+        new[name] = {**kept, **table, "name": name}
+    return with_places(list(new.values()), names)
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from evenhand.core.errors import EvenhandError, nearest, number_of, shown, there_are
+from evenhand.core.errors import HINTED, EvenhandError, nearest, number_of, shown, there_are
 from evenhand.core.state import Array
 from evenhand.core.validate import NO_NUMBER
 
@@ -44,7 +44,7 @@ def by_name(pairs: Mapping[str, Sequence[float]], names: Sequence[str]) -> list[
     for name in pairs:
         if name not in names:
             raise EvenhandError(
-                f"has an unknown arm {name!r}{nearest(str(name), names) * (len(names) <= 100)}", "prior"
+                f"has an unknown arm {name!r}{nearest(str(name), names) * (len(names) <= HINTED)}", "prior"
             )
     return [pairs.get(name, UNIFORM) for name in names]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array, Mask, State, grown
 from evenhand.policy.accounts import Accounts, Settled, Terms, settled
 from evenhand.policy.claim import Group
@@ -28,6 +29,14 @@ class Settlement:
     began: Mask  # (…, arms), the arms whose promise is another, or measured against another share
 
 
+def check_changeable(policy: Policy, label: str) -> None:
+    """Refuse a policy whose promises cannot change."""
+    if not policy.schedule.traits.flexible:
+        raise EvenhandError(
+            f"{label} follows a schedule that is fixed at the start; its arms and promises cannot change"
+        )
+
+
 def settle(
     before: Policy,
     after: Policy,
@@ -36,6 +45,7 @@ def settle(
     terms: Terms,
     waiting: Waiting,
     moved: Sequence[int] = (),
+    most: float | None = None,
 ) -> Settlement:
     """Begin the promises that are others with the next round, in place, with what is carried of what was owed.
 
@@ -47,6 +57,7 @@ def settle(
         terms: of the change.
         waiting: what is owed to groups that are promised nothing any more, by name; updated in place.
         moved: places of arms that were added, retired or brought back.
+        most: A, the plays that one decision can give; by default as many as the hold of the policy until now allows.
 
     Returns:
         What became of what was owed.
@@ -54,7 +65,7 @@ def settle(
     Raises:
         EvenhandError: plays are carried that a part cannot count; nothing changes then.
     """
-    arms, most = state.arms, before.hold.longest(state.round + 1)
+    arms, most = state.arms, before.hold.longest(state.round + 1) if most is None else most
     anew = np.zeros(arms, dtype=bool)
     anew[list(moved)] = True
     found = Settlement(None, None, None, None, (), anew)

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenhand.bandit.arms import HINTED
 from evenhand.bandit.evaluation.log import Log, read_log
 from evenhand.bandit.history import Counts, check_learns_from_counts, learn_counts
 from evenhand.bandit.record import Record
-from evenhand.core.errors import DataError, nearest
+from evenhand.core.errors import HINTED, DataError, nearest
 
 MISSING = {"never": None, "lost": "drop", "zero": "zero"}  # what a log does with plays without a reward, by a bandit's
 
