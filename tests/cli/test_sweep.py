@@ -107,9 +107,28 @@ def test_a_study_without_a_sweep_says_what_is_missing(study: Path, capsys: pytes
     assert "sweep is missing: a study has a section [sweep] with axes" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", ["simulate", "check"])
-def test_other_commands_say_how_a_study_is_run(command: str, study: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run([command, "study.toml"]) == 2
+def test_a_study_is_checked_without_a_run(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["check", "study.toml"]) == 0
+    assert capsys.readouterr().out == "the study is valid in all of its 2 settings, and every promise can be kept\n"
+    study.write_text(STUDY.replace("policies[0].eta", "environment.fractions").replace("ETAS", "[0.2, 0.7]"))
+    assert run(["check", "study.toml", "--json"]) == 2
+    shown = capsys.readouterr()
+    assert json.loads(shown.out)["settings"] == 2
+    assert {one["setting"] for one in json.loads(shown.out)["faults"]} == {"fractions = 0.2", "fractions = 0.7"}
+    assert "study.toml: 3 units of the study cannot be run" in shown.err
+    assert "eta_fucb, fractions = 0.2: policies[0].eta is missing: eta_fucb needs it" in shown.err
+    assert not Path("sweep").exists()
+
+
+def test_a_study_whose_promises_cannot_be_kept_in_a_setting(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    varied = STUDY.replace("policies[0].eta", "environment.fractions").replace("ETAS", "[0.2, 0.7]")
+    study.write_text(varied.replace('"eta_fucb"', '"fucb"'))
+    assert run(["check", "study.toml"]) == 2
+    assert "fucb, fractions = 0.7: the promised shares of 'fucb' cannot be kept" in capsys.readouterr().err
+
+
+def test_simulate_says_how_a_study_is_run(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["simulate", "study.toml"]) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err.splitlines()[:2] == [

@@ -36,7 +36,7 @@ from evenhand.algorithms import (
     ucb1,
 )
 from evenhand.algorithms.registry import ALGORITHMS
-from evenhand.core.errors import ConfigurationError, StateError
+from evenhand.core.errors import ConfigurationError, EvenhandError, StateError
 from evenhand.core.parts import build, part, plain
 from evenhand.environment.availability import Always, Independent, Joint, Logged
 from evenhand.environment.delays import ByReward, Custom, Empirical, Fixed, Geometric, PacketLoss, Pareto, Uniform
@@ -199,3 +199,23 @@ def test_data_cannot_name_code(kind: Any) -> None:
 def test_parts_inside_are_looked_at_too() -> None:
     with pytest.raises(ConfigurationError, match="os:system"):
         build("environment", {"kind": "environment", "rewards": {"kind": "os:system"}})
+
+
+def test_ordinary_converters_and_validators_name_the_argument() -> None:
+    @part("metric", "with_attrs")
+    @attrs.frozen
+    class WithAttrs(Metric):
+        name, label, unit = "with_attrs", "with attrs", ""
+        steps: int = attrs.field(default=1, validator=attrs.validators.ge(1))
+        share: float = attrs.field(default=0.5, converter=float)
+
+        def value(self, memory: Any, run: Any) -> Any:
+            return run.pulls[:, 0]
+
+    message = r"^'steps' must be >= 1: 0\nshare: could not convert string to float: 'x', got 'x'$"
+    with pytest.raises(EvenhandError, match=message):
+        WithAttrs(0, "x")
+    with pytest.raises(ConfigurationError, match=message):
+        build("metric", {"kind": "with_attrs", "steps": 0, "share": "x"})
+    with pytest.raises(TypeError, match="unexpected keyword"):
+        WithAttrs(**{"stesp": 1})

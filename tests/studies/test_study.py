@@ -10,7 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from evenhand import sweep
 from evenhand.core.errors import ConfigurationError, EvenhandError
+from evenhand.environment.rewards import Bernoulli
+from evenhand.simulation.measures import Stuck
 from evenhand.studies.paths import put, steps
 from evenhand.studies.study import Study
 from evenhand.studies.units import units_of
@@ -248,3 +251,17 @@ def test_a_name_stands_for_a_table_also_where_a_path_leads_into_it() -> None:
     study = Study.of({"horizon": 9, "environment": world, "policies": ["fucb"]}, {"policies[0].tolerance": [0, 5]})
     tables = [unit.table for unit in units_of(study)]
     assert tables == [{"algorithm": "fucb", "tolerance": 0}, {"algorithm": "fucb", "tolerance": 5}]
+
+
+@pytest.mark.parametrize(
+    ("objects", "path"),
+    [
+        ({"metrics": [Stuck()]}, r"metrics\[0\]"),
+        ({"environment": {"rewards": Bernoulli([0.5, 0.4])}}, r"environment\.rewards"),
+    ],
+)
+def test_a_study_of_objects_is_refused_before_it_runs(
+    config: dict[str, Any], objects: dict[str, Any], path: str
+) -> None:
+    with pytest.raises(EvenhandError, match=rf"^{path} must be the name of a kind, .* got \w+\("):
+        sweep({**config, **objects}, {"horizon": [10, 20]})

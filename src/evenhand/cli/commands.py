@@ -26,9 +26,10 @@ COMMANDS: dict[str, dict[str, Entry]] = {
             "algorithms:algorithms",
             "List the algorithms by promise, or show one: equation, promise, parameters, citation and BibTeX",
         ),
+        "kinds": Entry("kinds:kinds", "List the kinds of parts that a configuration can name, with their parameters"),
         "check": Entry(
             "simulate:check",
-            "Validate a configuration and report whether its promises can be kept, without running it",
+            "Validate a configuration or a study and report whether its promises can be kept, without running it",
         ),
         "simulate": Entry(
             "simulate:simulate",

@@ -17,6 +17,7 @@ from evenhand.cli.help import App
 from evenhand.cli.output import Interrupted
 from evenhand.core.errors import EvenhandError
 from evenhand.core.extras import EXTRAS, remedy
+from evenhand.core.imports import raised_by_own
 from evenhand.core.version import __version__
 
 app = App(
@@ -65,17 +66,18 @@ def run(arguments: Sequence[str]) -> int:
         return _misused(error)
     except EvenhandError as error:
         return _fail(str(error))
-    except ModuleNotFoundError as error:
-        package = (error.name or "").partition(".")[0]
-        if package not in EXTRAS:  # that it is missing is a fault of Evenhand
-            raise
-        return _fail(remedy(package))
     except MemoryError as error:
         return _fail(f"not enough memory: {str(error) or 'the run is too large'}; use fewer lanes or checkpoints")
     except OSError as error:
         return _system_error(error)
     except (Interrupted, KeyboardInterrupt, typer.Abort) as interrupt:
         return _fail(str(interrupt) or "interrupted", _Ended.status)
+    except Exception as error:
+        package = ((error.name or "") if isinstance(error, ModuleNotFoundError) else "").partition(".")[0]
+        message = remedy(package) if package in EXTRAS else raised_by_own(error)
+        if message is None:  # a fault of Evenhand
+            raise
+        return _fail(message)
     return 0
 
 

@@ -10,7 +10,7 @@ import typer
 
 from evenhand.cli.options import AsJson, ConfigPath, Horizon, Import, Jobs, Lanes, Out, Seed
 from evenhand.cli.output import Interrupted, note, print_json
-from evenhand.core.errors import EvenhandError, InfeasiblePromise, nearest
+from evenhand.core.errors import EvenhandError, InfeasiblePromise, nearest, number_of
 
 if TYPE_CHECKING:
     from evenhand.policy.composition import Policy
@@ -20,17 +20,22 @@ if TYPE_CHECKING:
 
 
 def check(config: ConfigPath, own: Import = None, as_json: AsJson = False) -> None:
-    """Validate a configuration and report whether its promises can be kept, without running it.
+    """Validate a configuration or a study and report whether its promises can be kept, without running it.
 
     Examples:
 
       evenhand check films.toml
+
+      evenhand check study.toml
 
       evenhand check films.toml --json
     """
     from evenhand.simulation.simulate import checkpoint_rounds
     from evenhand.theory.baseline import baseline_of
 
+    if config.suffix != ".parquet" and _is_study(config):
+        _check_study(config, as_json)
+        return
     setup = _setup(config)
     setup.environment.check_horizon(setup.horizon)
     checkpoint_rounds(setup.horizon, setup.checkpoints, setup.spacing)
@@ -51,6 +56,28 @@ def check(config: ConfigPath, own: Import = None, as_json: AsJson = False) -> No
     faults = [facts["fault"] for facts in policies.values() if not facts["feasible"]]
     if faults:
         raise InfeasiblePromise("\n".join(f"{config}: {fault}" for fault in dict.fromkeys(faults)))
+
+
+def _is_study(config: Path) -> bool:
+    from evenhand.studies.faults import toml
+
+    with toml(config) as data:
+        return "sweep" in data
+
+
+def _check_study(config: Path, as_json: bool) -> None:
+    from evenhand.cli.sweep import failed
+    from evenhand.studies.study import Study
+    from evenhand.studies.sweep import faults_of
+
+    study = Study.load(config)
+    faults = faults_of(study)
+    if as_json:
+        print_json({"settings": len(study), "faults": faults})
+    if faults:
+        raise failed(f"{config}: {number_of(len(faults), 'unit')} of the study cannot be run", faults)
+    if not as_json:
+        print(f"the study is valid in all of its {number_of(len(study), 'setting')}, and every promise can be kept")
 
 
 def simulate(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -215,12 +216,15 @@ def _mean(mean: float, error: float) -> str:
 
 def _report_failures(results: SweepResults) -> None:
     """End with an error where units failed, after everything else is written."""
-    if not results.failures:
-        return
-    shown = list(results.failures.values())[:5]
-    them = "it" if len(results.failures) == 1 else "them"
-    lines = [f"{number_of(len(results.failures), 'unit')} failed; the next run tries {them} again"]
-    lines += [f"  {facts['policy']}, {facts['setting']}: {facts['error']}" for facts in shown]
-    if len(results.failures) > len(shown):
-        lines.append(f"  and {len(results.failures) - len(shown):,} more, see `evenhand sweep status`")
-    raise EvenhandError("\n".join(lines))
+    if results.failures:
+        them = "it" if len(results.failures) == 1 else "them"
+        said = f"{number_of(len(results.failures), 'unit')} failed; the next run tries {them} again"
+        raise failed(said, list(results.failures.values()), ", see `evenhand sweep status`")
+
+
+def failed(said: str, units: Sequence[Mapping[str, str]], all_of_them: str = "") -> EvenhandError:
+    """The error for units that failed, with the first five of them."""
+    lines = [said, *(f"  {facts['policy']}, {facts['setting']}: {facts['error']}" for facts in units[:5])]
+    if len(units) > 5:
+        lines.append(f"  and {len(units) - 5:,} more{all_of_them}")
+    return EvenhandError("\n".join(lines))

@@ -5,12 +5,16 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
+import sysconfig
 from collections.abc import Callable
 from pathlib import Path
+from traceback import walk_tb
 from types import ModuleType
 from typing import Any
 
 from evenhand.core.errors import ConfigurationError, nearest
+
+SENT = "<dynamic-code>"  # the file of code that was sent to another process
 
 
 def import_source(source: str, folder: Path | None = None) -> ModuleType:
@@ -53,6 +57,25 @@ def same_definition(one: type | Callable[..., Any], other: type | Callable[..., 
     if one.__qualname__ != other.__qualname__:
         return False
     return one.__module__ == other.__module__ or None is not _file(one.__module__) == _file(other.__module__)
+
+
+def is_installed(module: str, file: str | None) -> bool:
+    """Whether a module is Python's, Evenhand's or of another installed package, rather than the user's own."""
+    folders = (sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))
+    return module.partition(".")[0] == "evenhand" or (
+        file is not None and any(Path(file).is_relative_to(folder) for folder in folders)
+    )
+
+
+def raised_by_own(error: Exception) -> str | None:
+    """What the user's own code raised, and where; None if there is none in the traceback."""
+    for frame, line in walk_tb(error.__traceback__):
+        code, module = frame.f_code, frame.f_globals.get("__name__", "")
+        generated = code.co_filename.startswith("<") and code.co_filename != SENT
+        if not generated and not is_installed(module, code.co_filename):
+            where = f"{code.co_qualname} ({module}, line {line})"
+            return f"{where} raised {type(error).__name__}: {error}".rstrip(": ")
+    return next(iter(getattr(error, "__notes__", ())), None)  # from another process
 
 
 def _module_of(path: Path) -> ModuleType:

@@ -18,7 +18,7 @@ import attrs
 import numpy as np
 
 from evenhand.core.definition import check_definition
-from evenhand.core.errors import ConfigurationError, EvenhandError, StateError, nearest
+from evenhand.core.errors import ConfigurationError, EvenhandError, StateError, nearest, shown
 from evenhand.core.imports import same_definition
 from evenhand.core.state import PerLane
 
@@ -332,8 +332,15 @@ def _checked(parameter: attrs.Attribute[Any], value: Any) -> Any:
             value = parameter.converter(value)  # type: ignore[operator]
         except EvenhandError as error:
             raise error.at(parameter.alias or parameter.name) from None
+        except (TypeError, ValueError) as error:  # of the user's own converter
+            raise EvenhandError(f"{error}, got {shown(value)}", parameter.alias or parameter.name) from None
     if parameter.validator is not None:
-        parameter.validator(None, parameter, value)
+        try:
+            parameter.validator(None, parameter, value)
+        except EvenhandError:
+            raise
+        except (TypeError, ValueError) as error:  # one of attrs
+            raise EvenhandError(str(error.args[0])) from None
     return value
 
 
@@ -351,7 +358,7 @@ def _located(cls: type, init: Callable[..., None]) -> Callable[..., None]:
     def located(self: Any, *args: Any, **kwargs: Any) -> None:
         try:
             init(self, *args, **kwargs)
-        except EvenhandError:
+        except (TypeError, ValueError):
             arguments = inspect.signature(init).bind(self, *args, **kwargs).arguments
             faults = []
             for name, parameter in parameters_of(cls).items():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copyreg
 import os
 import sys
-import sysconfig
 import tempfile
 import threading
 import time
@@ -20,6 +19,8 @@ from typing import Any, TypeVar
 import attrs
 import numpy as np
 from numpy.typing import NDArray
+
+from evenhand.core.imports import is_installed, raised_by_own
 
 R = TypeVar("R")
 PATIENCE = 1.0  # seconds before a progress bar appears
@@ -139,11 +140,7 @@ def _ufunc(function: np.ufunc) -> Any:
 
 def _installed(module: ModuleType) -> bool:
     """Whether other processes can import a module: those of Python and of installed packages."""
-    source = getattr(module, "__file__", None)
-    folders = (sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))
-    return module.__name__.split(".")[0] == "evenhand" or (
-        source is not None and any(Path(source).is_relative_to(folder) for folder in folders)
-    )
+    return is_installed(module.__name__, getattr(module, "__file__", None))
 
 
 def _run_all(
@@ -188,7 +185,12 @@ def _run_one(
         done[number] = steps
 
     began = time.process_time()
-    result = function(*unit, tick)
+    try:
+        result = function(*unit, tick)
+    except Exception as error:
+        if os.getpid() != parent and (where := raised_by_own(error)):
+            error.add_note(where)  # a traceback stays in its process
+        raise
     return number, result, time.process_time() - began
 
 

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import attrs
 import numpy as np
 
 from evenhand.core import validate
-from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
+from evenhand.core.errors import ConfigurationError, EvenhandError, nearest, shown
+from evenhand.core.parts import Part
 from evenhand.studies.configuration import short
 from evenhand.studies.faults import toml
 from evenhand.studies.paths import put, steps
@@ -221,6 +223,7 @@ class Study:
         study = cls(
             dict(config), made, mode, number, validate.whole("seed", seed, low=0), _listed(settings), Path(folder)
         )
+        _refuse_objects(study.config)
         study._check()
         return study
 
@@ -294,6 +297,17 @@ class Study:
                     raise error.at(*(("settings", place) if self.listed else ("axes", axis.key or axis.name))) from None
             if not self.listed:
                 break
+
+
+def _refuse_objects(value: object, *path: str | int) -> None:
+    """Refuse what a study cannot keep in a file: parts belong into a configuration by name."""
+    if isinstance(value, Mapping | list | tuple):
+        for key, one in value.items() if isinstance(value, Mapping) else enumerate(value):
+            _refuse_objects(one, *path, key)
+    elif isinstance(value, Part) or attrs.has(type(value)):
+        raise ConfigurationError(
+            f"must be the name of a kind, registered by @part, or a table with it, got {shown(value)}", *path
+        )
 
 
 def _axes(axes: object, mode: str) -> tuple[Axis, ...]:

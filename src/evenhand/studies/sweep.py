@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.core.errors import EvenhandError
+from evenhand.simulation.simulate import checkpoint_rounds
 from evenhand.studies.pool import Pool
 from evenhand.studies.progress import Progress
 from evenhand.studies.results import SweepResults
 from evenhand.studies.store import Store
 from evenhand.studies.study import Study
 from evenhand.studies.units import Builder, Unit, units_of
+from evenhand.theory.baseline import baseline_of
 
 
 @dataclass(frozen=True)
@@ -141,6 +143,20 @@ def _run_missing(study: Study, store: Store, pool: Pool, shard: Shard | None, pr
     except KeyboardInterrupt:
         done = seen.kept + seen.done - seen.failed
         raise KeyboardInterrupt(f"interrupted: {done:,} of {seen.total:,} units are done and kept") from None
+
+
+def faults_of(study: Study) -> list[dict[str, str]]:
+    """The units of a study that cannot be run or whose promises cannot be kept, each with its error; none is run."""
+    builder, faults = Builder(study.folder), []
+    for unit in {unit.key: unit for unit in units_of(study)}.values():
+        try:
+            setup = builder.setup(unit)
+            setup.environment.check_horizon(setup.horizon)
+            checkpoint_rounds(setup.horizon, setup.checkpoints, setup.spacing)
+            baseline_of(setup.policies[unit.label], setup.environment, unit.label)
+        except EvenhandError as error:
+            faults.append({"policy": unit.label, "setting": str(unit.setting), "error": str(error)})
+    return faults
 
 
 def _missing(units: list[Unit], store: Store) -> list[Unit]:

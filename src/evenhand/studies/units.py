@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.core.errors import ConfigurationError, EvenhandError
+from evenhand.core.imports import raised_by_own
 from evenhand.environment.world import Environment
 from evenhand.simulation.results import PolicyResult, Results
 from evenhand.simulation.setup import Setup
@@ -166,5 +167,5 @@ def run_unit(setup: Setup) -> UnitResult | Failure:
     except MemoryError as error:
         return Failure(f"not enough memory: {str(error) or 'the setting is too large'}; use fewer lanes or checkpoints")
     except Exception as error:
-        return Failure(f"{type(error).__name__}: {error}", traceback.format_exc())
+        return Failure(raised_by_own(error) or f"{type(error).__name__}: {error}", traceback.format_exc())
     return UnitResult(results, time.process_time() - began)

@@ -1,0 +1,77 @@
+"""``evenhand kinds``: the parts that a configuration can name."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from evenhand.cli.options import AsJson, Import
+from evenhand.cli.output import print_json
+from evenhand.core.errors import EvenhandError, nearest
+
+
+def slots() -> list[str]:
+    """The slots, for completion."""
+    from evenhand.core.parts import HOMES
+
+    return [slot for slot in HOMES if slot not in ("policy", "environment")]  # these consist of the others
+
+
+def kinds(
+    slot: Annotated[
+        str | None,
+        typer.Argument(metavar="SLOT", autocompletion=slots, help="Such as index, rewards or feedback; default: all."),
+    ] = None,
+    own: Import = None,
+    as_json: AsJson = False,
+) -> None:
+    """List the kinds of parts that a configuration can name, with their parameters.
+
+    Examples:
+
+      evenhand kinds
+
+      evenhand kinds feedback
+
+      evenhand kinds --import mine.py --json
+    """
+    if slot is not None and slot not in slots():
+        raise EvenhandError(f"there is no slot {slot!r}{nearest(slot, slots())}")
+    found = {name: _of(name) for name in ([slot] if slot else slots())}
+    if as_json:
+        print_json(found)
+        return
+    from rich.markup import escape
+
+    from evenhand.cli import rendering
+
+    for name, entries in found.items():
+        table = rendering.table_of("kind", "parameters", "description")
+        for one in entries:
+            given = [f"{key} = {value}" if value is not None else key for key, value in one["parameters"].items()]
+            table.add_row(*map(escape, (one["kind"], ", ".join(given), one["summary"])))
+        rendering.console_for_tables().print(f"\n[bold]{name}[/bold]")
+        rendering.show(table)
+
+
+def _of(slot: str) -> list[dict[str, Any]]:
+    """The kinds of a slot: name, summary, and the default of each parameter as text; null where it is required."""
+    import inspect
+
+    from attrs import NOTHING
+
+    from evenhand.core import parts
+
+    def default(parameter: Any) -> str | None:
+        value = getattr(parameter.default, "factory", parameter.default)
+        return None if value is NOTHING else str(getattr(value, "__name__", value))
+
+    return [
+        {
+            "kind": kind,
+            "summary": " ".join((inspect.getdoc(cls) or "").partition("\n\n")[0].split()),
+            "parameters": {name: default(one) for name, one in parts.parameters_of(cls).items()},
+        }
+        for kind, cls in parts.kinds(slot).items()
+    ]
