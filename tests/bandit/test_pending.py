@@ -170,7 +170,7 @@ def test_what_comes_after_the_window_is_written_down_and_not_learned_from() -> N
     assert bandit.observe("1", {first: 1.0}, now=9.5) == {first: "accepted"}
     learned = bandit._record.state.tally.received.copy(), bandit._record.state.tally.rewards.copy()
     assert bandit.observe("1", {second: 1.0}, now=10.0) == {second: "late"}
-    assert bandit._record.pending.find("1") == RewardRecord(0.0, {first: 1.0, second: 1.0}, closed=True)
+    assert bandit._record.pending.find("1") == RewardRecord(1, 0.0, {first: 1.0, second: 1.0}, closed=True)
     assert (bandit._record.state.tally.received == learned[0]).all()
     assert (bandit._record.state.tally.rewards == learned[1]).all()
     before = bandit.dump()
@@ -266,7 +266,7 @@ def test_pending_counts_arms() -> None:
     pending = PendingRewards(AB, plays=2)
     pending.enter(1, [0, 1], 0.0)
     pending.enter(2, [0], 1.0)
-    pending.write("1", "b", 1.0)
+    pending.write(1, 1, 1.0)
     assert pending.counts().tolist() == [2.0, 0.0]
 
 
@@ -276,7 +276,7 @@ def book() -> PendingRewards:
     pending.enter(1, [0, 1], 0.0)
     pending.enter(2, [0], 1.0)
     pending.enter(3, [1], 8.0)
-    pending.write("1", "b", 1.0)
+    pending.write(1, 1, 1.0)
     pending.close(pending.overdue(6.0))
     return pending
 
@@ -296,10 +296,10 @@ def test_a_book_is_restored() -> None:
     }
     again = PendingRewards.restored(AB, 2, 5.0, plain)
     assert again.dump() == plain
-    assert again.waiting == {"3": RewardRecord(8.0, {"b": None})}
+    assert again.waiting == {"3": RewardRecord(3, 8.0, {"b": None})}
     assert again.settled == {
-        "1": RewardRecord(0.0, {"a": None, "b": 1.0}, closed=True),
-        "2": RewardRecord(1.0, {"a": None}, closed=True),
+        "1": RewardRecord(1, 0.0, {"a": None, "b": 1.0}, closed=True),
+        "2": RewardRecord(2, 1.0, {"a": None}, closed=True),
     }
     assert again.count == 1
 
@@ -335,9 +335,10 @@ def test_what_is_forgotten_takes_no_place(monkeypatch: pytest.MonkeyPatch) -> No
     for round in range(1, 51):
         book.enter(round, [round % 2], float(round))
         if round > 1:
-            assert book.write(str(round), "ab"[round % 2], 0.5) == round
+            book.write(round, round % 2, 0.5)
         assert len(book._rounds) <= 2 * 3 + 4
     assert (list(book.waiting), list(book.settled), book.count) == (["1"], ["49", "50"], 1)
     assert [id for id in ("1", "01", "48", "49", "51", "x", "") if book.find(id) is not None] == ["1", "49"]
-    assert book.write("1", "b", 1.0) == 1.0
+    book.write(1, 1, 1.0)
+    assert book.settled["1"] == RewardRecord(1, 1.0, {"b": 1.0})
     assert book.count == 0

@@ -51,6 +51,8 @@ class RewardRange(NamedTuple):
 
     def check(self, arm: str, reward: Any) -> float:
         """The reward of an arm as a float."""
+        if type(reward) is float and self.low <= reward <= self.high:  # as most are
+            return reward
         try:
             value = validate.number("a reward", reward)
         except EvenhandError:

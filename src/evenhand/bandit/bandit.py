@@ -140,7 +140,8 @@ class Bandit:
             >>> Bandit(["tea", "coffee"], "ucb1").decide(available=["coffee"]).names
             ('coffee',)
         """
-        return decisions.decide(self._record, available, clock(now), propensities)[0]
+        at = time.time() if now is None else clock(now)
+        return decisions.decide(self._record, available, at, propensities)
 
     def observe(self, decision: str, rewards: Mapping[str, float], now: float | None = None) -> dict[str, RewardStatus]:
         """Take the rewards of a decision, at any time, in any order, one by one or together.
@@ -167,7 +168,7 @@ class Bandit:
             >>> bandit.observe(decision.id, {"tea": 4.5}, now=61.0)
             {'tea': 'late'}
         """
-        return received.observe(self._record, decision, rewards, clock(now))
+        return received.observe(self._record, decision, rewards, time.time() if now is None else clock(now))
 
     def observe_total(self, value: float) -> None:
         """Take the anonymous total of the round just decided: everything that arrived in it, whichever arm earned it.

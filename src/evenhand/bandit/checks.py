@@ -123,7 +123,8 @@ def log_replays(policy: Policy, arms: int) -> None:
     record, copy, world = bandit._record, again._record, np.random.default_rng(3)
     recorder = Recorder(record)
     for _ in range(ROUNDS):
-        decision, facts = decide(record, None, 0.0)
+        facts: dict[str, Any] = {}
+        decision = decide(record, None, 0.0, facts=facts)
         given = {name: facts[name] for name in ("propensity", "silent") if name in facts}
         replay_decision(copy, decision.round, facts["arms"], 0.0, **given)
         replay_memory(copy, recorder.changes())

@@ -11,61 +11,68 @@ from evenhand.bandit.arms import Available
 from evenhand.bandit.propensities import Propensities, copied, propensities
 from evenhand.bandit.record import Record
 from evenhand.bandit.rewards import close
-from evenhand.core.state import Decision, Feedback, Mask, Observation, State
+from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback, Observation, State
 from evenhand.messages import answers
 from evenhand.messages.answers import ArmPropensity, moment
 from evenhand.policy.accounts import owed
 
 
 def decide(
-    record: Record, available: Iterable[str] | None, now: float, estimate: bool = False
-) -> tuple[answers.Decision, dict[str, Any]]:
-    """Decide the next round; see `evenhand.bandit.Bandit.decide`."""
+    record: Record,
+    available: Iterable[str] | None,
+    now: float,
+    estimate: bool = False,
+    facts: dict[str, Any] | None = None,
+) -> answers.Decision:
+    """Decide the next round; see `evenhand.bandit.Bandit.decide`. ``facts`` receives what a log records of it."""
     able = record.arms.all if available is None else record.arms.available(available)
-    if record.leases or record.pending.window is not None:
+    if record.expires:
         close(record, now)
-    decision, silent = _decided(record, able.mask)
+    silent, state = record.in_order and _silent(record), record.state
+    observation = ALL_AVAILABLE if able.mask is None else Observation(able.mask)
+    if silent:
+        decision = _after_silence(record, observation)
+    else:
+        decision = record.policy.choose(state, observation, record.chance.deciding(state.round + 1))
     (played,) = decision.played.nonzero()
     if len(played) > 1:
         played = played[np.argsort(-1.0 * decision.inclusion[played], kind="stable")]
     names, places, round = record.arms.names, played.tolist(), decision.round
-    chosen = [names[place] for place in places]
     listed = [names[place] for place in np.flatnonzero(able.arms).tolist()] if estimate or available is not None else []
     known: Propensities = {}
     if estimate:
         seed = (record.seed, round)
         known = propensities(record.policy, record.state, able.mask, decision, record.arms.place, seed, listed)
     apply(record, decision, places, able, now)
-    facts: dict[str, Any] = {"arms": chosen}
-    if available is not None:
-        facts["available"] = listed
     if decision.propensities is not None:
-        facts["propensity"] = values = list(map(float, decision.propensities[played].tolist()))
-        arms = tuple([ArmPropensity(arm, value, 0.0) for arm, value in zip(chosen, values, strict=True)])
+        arms = [ArmPropensity(names[place], float(decision.propensities.item(place)), 0.0) for place in places]
     elif known:
-        arms = tuple([known[arm] for arm in chosen])
-        facts["propensity"], facts["stderr"] = [one.propensity for one in arms], [one.stderr for one in arms]
+        arms = [known[names[place]] for place in places]
     else:
-        arms = tuple([ArmPropensity(arm, None, None) for arm in chosen])
-    if silent:
-        facts["silent"] = True
+        arms = [ArmPropensity(names[place], None, None) for place in places]
+    if facts is not None:
+        facts["arms"] = [one.arm for one in arms]
+        if available is not None:
+            facts["available"] = listed
+        if decision.propensities is not None or known:
+            facts["propensity"] = [one.propensity for one in arms]
+        if decision.propensities is None and known:
+            facts["stderr"] = [one.stderr for one in arms]
+        if silent:
+            facts["silent"] = True
     every = tuple(known.values()) if estimate else None
-    return answers.Decision(str(round), round, moment(now), arms, record.version, every), facts
+    return answers.Decision(str(round), round, moment(now), tuple(arms), record.version, every)
 
 
-def _decided(record: Record, mask: Mask | None) -> tuple[Decision, bool]:
-    """The policy's decision, and whether a reward was missing before."""
-    silent = record.in_order and _silent(record)
-    saved, learned = copied(record.state) if silent else record.state, record.learned
-    if silent:
-        record.learn_rewards([], [], [])
-    state = record.state
+def _after_silence(record: Record, observation: Observation) -> Decision:
+    """The decision of a policy that is first shown the last round, in which a reward is missing."""
+    saved, learned = copied(record.state), record.learned
+    record.learn_rewards([], [], [])
     try:
-        decision = record.policy.choose(state, Observation(mask), record.chance.deciding(state.round + 1))
-    except BaseException:  # nothing has changed but that
+        return record.policy.choose(record.state, observation, record.chance.deciding(record.state.clock))
+    except BaseException:  # nothing has changed
         record.state, record.learned = saved, learned
         raise
-    return decision, silent
 
 
 def estimated(record: Record, arms: Sequence[str], available: Iterable[str] | None, silent: bool) -> Propensities:
@@ -109,7 +116,8 @@ def apply(
     if available.mask is not None:
         record.statistics.miss(available.mask)
     record.availability.add(available.packed)
-    _note_deficits(record, places)
+    if record.fractions is not None:
+        _note_deficits(record, record.fractions, places)
     record.mark(now)
 
 
@@ -122,11 +130,9 @@ def _silent(record: Record) -> bool:
     return rewards is not None and (rewards.closed or None in rewards.rewards.values())
 
 
-def _note_deficits(record: Record, places: Sequence[int]) -> None:
+def _note_deficits(record: Record, fractions: Array, places: Sequence[int]) -> None:
     """Record the deficits of the arms that have just played: a deficit is largest right before a play."""
-    fractions, state = record.fractions, record.state
-    if fractions is None:
-        return
+    state = record.state
     begun, pulls, before = state.begun, state.tally.pulls, state.round - 1
     for place in places:  # one by one: usually a single arm plays, and arrays of one element are slow
         share, rounds = fractions.item(place), before - begun.rounds.item(place)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.bandit.pending import REMEMBERED, RewardRecord
+from evenhand.bandit.pending import REMEMBERED, RewardRecord, round_of
 from evenhand.core.errors import StateError
 from evenhand.core.state import Array, Mask
 
@@ -114,16 +114,14 @@ class Lease:
         places = self.arms_of(np.array([position]))[0].tolist()
         rewards = [None if one != one else one for one in self.rewards[position].tolist()]
         arms = dict(zip([names[place] for place in places], rewards, strict=True))
-        return RewardRecord(self._report(position).time, arms, position < self.closed)
+        return RewardRecord(round, self._report(position).time, arms, position < self.closed)
 
-    def write(self, round: int, place: int, reward: float) -> float:
-        """Record a reward of one of its rounds; returns when that was reported, in seconds."""
+    def write(self, round: int, place: int, reward: float) -> None:
+        """Record a reward of one of its rounds."""
         position = round - self.first
         (columns,) = (self.arms_of(np.array([position]))[0] == place).nonzero()
         self.rewards[position, columns] = reward
-        report = self._report(position)
-        report.missing -= int(position >= self.closed)
-        return report.time
+        self._report(position).missing -= int(position >= self.closed)
 
     def known(self, positions: Places, place: int) -> Array:
         """The rewards that are known of an arm at some positions; NaN where there is none."""
@@ -232,11 +230,15 @@ class Leases(dict[int, Lease]):
 
     def named(self, id: str) -> Lease | None:
         """A lease by its id; None where there is none, or it is no longer remembered."""
-        return self.get(int(id)) if id.isascii() and id.isdigit() and len(id) < 19 and id[0] != "0" else None
+        round = round_of(id)
+        return None if round is None else self.get(round)
 
     def of(self, round: int) -> Lease | None:
         """The lease of a round."""
-        return next((lease for lease in self.values() if lease.first <= round <= lease.last), None)
+        for lease in self.values():
+            if lease.first <= round <= lease.last:
+                return lease
+        return None
 
     def begin_promises(self, places: Sequence[int], shares: Mapping[Any, float]) -> None:
         """Note that the promises to some arms begin after the leases that there are, granted at these shares."""

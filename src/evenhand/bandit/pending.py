@@ -43,10 +43,18 @@ class RewardError(EvenhandError):
         self.status = status
 
 
+def round_of(id: object) -> int | None:
+    """The round of a decision or lease by its id; None for what is no id."""
+    if isinstance(id, str) and id.isascii() and id.isdigit() and len(id) < 19 and id[0] != "0":
+        return int(id)
+    return None
+
+
 @dataclass(slots=True)
 class RewardRecord:
     """The rewards of one decision."""
 
+    round: int
     time: float  # of the decision, in seconds
     rewards: dict[str, float | None]  # by the arms that played; None where missing
     closed: bool = False  # whether its window has passed
@@ -65,7 +73,7 @@ class PendingRewards:
             if window == 0.0:
                 raise EvenhandError("window must be above 0 seconds, got 0; None means that rewards never expire")
         self.arms, self.window, self.count = arms, window, 0
-        self._width = plays
+        self._width, self._unknown = plays, array("d", [np.nan] * plays)
         self._rounds, self._times, self._status = array("q"), array("d"), bytearray()  # (rows,)
         self._places, self._rewards = array("q"), array("d")  # (rows × width,); NaN where a reward is missing
         self._settled: deque[int] = deque()  # rounds of decisions that are complete or closed, in that order
@@ -91,29 +99,32 @@ class PendingRewards:
         self._times.append(time)
         self._status.append(WAITING)
         self._places.extend(places)
-        self._places.extend([NOBODY] * (self._width - len(places)))
-        self._rewards.extend([np.nan] * self._width)
+        if len(places) < self._width:
+            self._places.extend([NOBODY] * (self._width - len(places)))
+        self._rewards.extend(self._unknown)
         self.count += 1
 
     def find(self, id: str) -> RewardRecord | None:
         """The rewards of a decision; None where there is none, or it is no longer remembered."""
-        row = self._row_of(id)
-        return None if row is None else self._entry(row)
+        round = round_of(id)
+        if round is None:
+            return None
+        row = self._row(round)
+        found = row < len(self._rounds) and self._rounds[row] == round and self._status[row] != FORGOTTEN
+        return self._entry(row) if found else None
 
-    def is_waiting(self, id: str) -> bool:
-        """Whether a decision has pending rewards."""
-        row = self._row_of(id)
-        return row is not None and self._status[row] == WAITING
+    def is_waiting(self, round: int) -> bool:
+        """Whether the decision of a round has pending rewards."""
+        row = self._row(round)
+        return row < len(self._rounds) and self._rounds[row] == round and self._status[row] == WAITING
 
-    def write(self, id: str, arm: str, reward: float) -> float:
-        """Record a reward that is accepted or late; returns when the decision was made, in seconds."""
-        row = self._row(int(id))
+    def write(self, round: int, place: int, reward: float) -> None:
+        """Record a reward that is accepted or late."""
+        row = self._row(round)
         begin, end = row * self._width, (row + 1) * self._width
-        self._rewards[self._places.index(self.arms.place[arm], begin, end)] = reward
-        time = self._times[row]
-        if self._status[row] == WAITING and not self._missing(row):
+        self._rewards[self._places.index(place, begin, end)] = reward
+        if self._status[row] == WAITING and (self._width == 1 or not self._missing(row)):
             self._settle(row, COMPLETE)
-        return time
 
     def due(self, now: float) -> bool:
         """Whether the window of the oldest waiting decision has passed."""
@@ -212,30 +223,19 @@ class PendingRewards:
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 
-    def _row_of(self, id: str) -> int | None:
-        """The row of a decision that is remembered, by its id."""
-        if not (isinstance(id, str) and id.isascii() and id.isdigit() and len(id) < 19) or id[0] == "0":
-            return None
-        row = self._row(int(id))
-        found = row < len(self._rounds) and self._rounds[row] == int(id) and self._status[row] != FORGOTTEN
-        return row if found else None
-
     def _row(self, round: int) -> int:
         """The row of a round, or where it would be; usually no round is missing between two."""
-        if self._rounds:
-            row = round - self._rounds[0]
-            if 0 <= row < len(self._rounds) and self._rounds[row] == round:
-                return row
-        return bisect_left(self._rounds, round)
+        rounds = self._rounds
+        row = round - rounds[0] if rounds else -1
+        return row if 0 <= row < len(rounds) and rounds[row] == round else bisect_left(rounds, round)
 
     def _entry(self, row: int) -> RewardRecord:
-        begin, end, names = row * self._width, (row + 1) * self._width, self.arms.names
-        rewards = {
-            names[place]: None if reward != reward else reward
-            for place, reward in zip(self._places[begin:end], self._rewards[begin:end], strict=True)
-            if place != NOBODY
-        }
-        return RewardRecord(self._times[row], rewards, self._status[row] == CLOSED)
+        names, rewards = self.arms.names, dict[str, float | None]()
+        for cell in range(row * self._width, (row + 1) * self._width):
+            place, reward = self._places[cell], self._rewards[cell]
+            if place != NOBODY:
+                rewards[names[place]] = None if reward != reward else reward
+        return RewardRecord(self._rounds[row], self._times[row], rewards, self._status[row] == CLOSED)
 
     def _missing(self, row: int) -> list[int]:
         """The places of the arms whose rewards are missing."""

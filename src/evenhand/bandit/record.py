@@ -17,7 +17,7 @@ from evenhand.bandit.change_log import ChangeLog, change_between
 from evenhand.bandit.counts import CountHistory, DeficitHistory, Statistics
 from evenhand.bandit.leases import Leases
 from evenhand.bandit.ledger import Ledger
-from evenhand.bandit.pending import PendingRewards, RewardRecord
+from evenhand.bandit.pending import PendingRewards, RewardRecord, round_of
 from evenhand.core import validate
 from evenhand.core.cohorts import Answers
 from evenhand.core.errors import EvenhandError
@@ -145,8 +145,9 @@ class Record:
         self, places: Sequence[int], rewards: Sequence[float], rounds: Sequence[int], given: Container[str] = ()
     ) -> None:
         """Give the policy rewards that arrived together, in the user's unit; an arm can occur several times."""
-        received, sums = np.zeros(len(self.arms)), np.zeros(len(self.arms))
-        scaled = [self.reward_range.scaled(reward) for reward in rewards]
+        received, sums = np.zeros(len(self.arms.names)), np.zeros(len(self.arms.names))
+        low, high = self.reward_range
+        scaled = [(reward - low) / (high - low) for reward in rewards]
         for place, reward in zip(places, scaled, strict=True):
             received[place] += 1.0
             sums[place] += reward
@@ -166,22 +167,24 @@ class Record:
     def find(self, decision: str) -> RewardRecord | None:
         """The rewards of a decision, also of a leased one; None where there is none, or it is no longer remembered."""
         entry = self.pending.find(decision)
-        if entry is not None or not self.leases or not (decision.isascii() and decision.isdigit()):
+        if entry is not None or not self.leases:
             return entry
-        lease = self.leases.of(int(decision)) if len(decision) < 19 and decision[0] != "0" else None
-        return None if lease is None else lease.entry(int(decision), self.names)
+        round = round_of(decision)
+        lease = None if round is None else self.leases.of(round)
+        return None if round is None or lease is None else lease.entry(round, self.names)
 
-    def write(self, decision: str, arm: str, reward: float) -> float:
-        """Record a reward that is accepted or late; returns when the decision was made or reported, in seconds."""
-        lease = self.leases.of(int(decision))
-        if lease is None:
-            return self.pending.write(decision, arm, reward)
-        return lease.write(int(decision), self.arms.place[arm], reward)
+    @property
+    def expires(self) -> bool:
+        """Whether anything can become due."""
+        return self.pending.window is not None or bool(self.leases)
 
     def next_due(self) -> float | None:
         """When the first window passes, or the first lease returns, in seconds; None for never."""
-        times = (self.pending.next_due(), *(lease.next_due(self.pending.window) for lease in self.leases.values()))
-        return min((time for time in times if time is not None), default=None)
+        due = self.pending.next_due()
+        for lease in self.leases.values():
+            time = lease.next_due(self.pending.window)
+            due = time if due is None or (time is not None and time < due) else due
+        return due
 
     def due(self, now: float) -> bool:
         """Whether the window of a decision has passed by then, or the time of a lease."""
@@ -383,17 +386,24 @@ class Chance:
         self._bits = np.random.Philox(key=key)
         self._generator = np.random.Generator(self._bits)
         self._state = self._bits.state
+        self._begins: tuple[int, int] | None = None
 
-    def deciding(self, round: int) -> np.random.Generator:
-        """The stream of a round's decision; valid until the next one is asked for."""
-        return self._at(DECIDING, round)
+    def deciding(self, round: int) -> Any:
+        """The stream of a round's decision, as of a generator; valid until the next one is asked for."""
+        self._begins = (DECIDING, round)
+        return self
 
-    def learning(self, time: int) -> np.random.Generator:
-        """The stream of the time-th feedback; valid until the next one is asked for."""
-        return self._at(LEARNING, time)
+    def learning(self, time: int) -> Any:
+        """The stream of the time-th feedback, as of a generator; valid until the next one is asked for."""
+        self._begins = (LEARNING, time)
+        return self
 
-    def _at(self, purpose: int, number: int) -> np.random.Generator:
-        counter = self._state["state"]["counter"]
-        counter[:] = 0, 0, purpose, number
-        self._bits.state = self._state
-        return self._generator
+    def __getattr__(self, name: str) -> Any:
+        """That of the generator, which goes to where the stream begins when something is drawn, and not before."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if self._begins is not None:
+            self._state["state"]["counter"][:] = 0, 0, *self._begins
+            self._bits.state = self._state
+            self._begins = None
+        return getattr(self._generator, name)

@@ -94,13 +94,12 @@ def replay_rewards(record: Record, decision: str, values: Mapping[str, float], l
     for arm in values:
         if entry.rewards.get(arm, 0.0) is not None or entry.closed != (arm in late):
             raise StateError(f"decision {decision} does not wait for a reward of arm {arm!r}")
-    accepted = {arm: value for arm, value in values.items() if arm not in late}
-    rewards.take(record, decision, accepted, {arm: values[arm] for arm in late}, now, recorded_slots(record))
+    rewards.take(record, entry, list(values.items()), now, recorded_slots(record))
 
 
 def replay_total(record: Record, round: int, value: float) -> None:
     """Record the total of a round of a log."""
-    if round != record.state.round or not record.pending.is_waiting(str(round)):
+    if round != record.state.round or not record.pending.is_waiting(round):
         raise StateError(f"it is of round {round}, which should be {record.state.round}")
     rewards.record_total(record, value, recorded_slots(record))
 
@@ -113,8 +112,9 @@ def replay_expiry(
 ) -> None:
     """Record that the windows of decisions have passed, by a log."""
     for name, arms in closed.items():
-        entry = record.pending.find(name) if record.pending.is_waiting(name) else None
-        if entry is None or [arm for arm, reward in entry.rewards.items() if reward is None] != list(arms):
+        entry = record.pending.find(name)
+        missing = [] if entry is None else [arm for arm, reward in entry.rewards.items() if reward is None]
+        if entry is None or not record.pending.is_waiting(entry.round) or missing != list(arms):
             raise StateError(f"decision {name} does not wait for rewards of {', '.join(arms)}")
     for id, until in (leases or {}).items():
         if not lease_rounds.found(record, id).closed < until <= lease_rounds.found(record, id).played:

@@ -19,65 +19,69 @@ def observe(record: Record, decision: str, rewards: Mapping[str, float], now: fl
         raise EvenhandError(f"a decision is identified by its id, a string such as '1'; got {decision!r}")
     if not isinstance(rewards, Mapping):
         raise EvenhandError(f"rewards must be a mapping from arms to numbers, got {rewards!r}")
-    close(record, now)
-    values = {arm: record.reward_range.check(arm, reward) for arm, reward in rewards.items()}
+    if record.expires:
+        close(record, now)
+    check, statuses, new = record.reward_range.check, dict[str, RewardStatus](), []
+    for arm, reward in rewards.items():
+        new.append((arm, check(arm, reward)))
     entry = record.find(decision)
     if entry is None:
         raise RewardError(f"there is no decision {decision!r} among those that are remembered", "unknown")
-    status = {arm: _status(decision, entry, arm, reward) for arm, reward in values.items()}
-    accepted = {arm: values[arm] for arm in values if status[arm] == "accepted"}
-    if accepted:
-        _check_learnable(record, decision)
-    take(record, decision, accepted, {arm: values[arm] for arm in values if status[arm] == "late"}, now)
-    return status
+    for arm, reward in new:
+        statuses[arm] = _status(entry, arm, reward)
+    if "duplicate" in statuses.values():
+        new = [(arm, reward) for arm, reward in new if statuses[arm] != "duplicate"]
+    if new and not entry.closed:
+        _check_learnable(record, entry.round)
+    take(record, entry, new, now)
+    return statuses
 
 
 def take(
-    record: Record,
-    decision: str,
-    accepted: Mapping[str, float],
-    late: Mapping[str, float],
-    now: float,
-    given: Container[str] = (),
+    record: Record, entry: RewardRecord, new: Sequence[tuple[str, float]], now: float, given: Container[str] = ()
 ) -> None:
-    """Record rewards, whether they have just arrived or are read from a log."""
-    place, statistics = record.arms.place, record.statistics
-    for arm, reward in late.items():
-        statistics.late[place[arm]] += 1.0
-        record.write(decision, arm, reward)
-    for arm, reward in accepted.items():
-        delay = max(0.0, now - record.write(decision, arm, reward))
-        statistics.receive(place[arm], reward, delay)
-    if accepted or late:
-        record.count_history.received = now
-    if accepted:
-        rounds = [int(decision)] * len(accepted)
-        record.learn_rewards([place[arm] for arm in accepted], list(accepted.values()), rounds, given)
-    record.leases.forget()
+    """Record rewards of a decision by arm, whether they have just arrived or are read from a log."""
+    if not new:
+        return
+    statistics, lease, places, rewards = record.statistics, record.leases.of(entry.round), list[int](), list[float]()
+    for arm, reward in new:
+        place = record.arms.place[arm]
+        (record.pending if lease is None else lease).write(entry.round, place, reward)
+        if entry.closed:
+            statistics.late[place] += 1.0
+        else:
+            statistics.receive(place, reward, max(0.0, now - entry.time))
+            places.append(place)
+            rewards.append(reward)
+    record.count_history.received = now
+    if places:
+        record.learn_rewards(places, rewards, [entry.round] * len(places), given)
+    if record.leases:
+        record.leases.forget()
 
 
-def _status(decision: str, entry: RewardRecord, arm: str, reward: float) -> RewardStatus:
+def _status(entry: RewardRecord, arm: str, reward: float) -> RewardStatus:
     """What a reward is: accepted, duplicate or late."""
     if arm not in entry.rewards:
         played = ", ".join(map(repr, entry.rewards))
-        raise RewardError(f"arm {arm!r} did not play in decision {decision}; {played} did", "unknown")
+        raise RewardError(f"arm {arm!r} did not play in decision {entry.round}; {played} did", "unknown")
     known = entry.rewards[arm]
     if known is None:
         return "late" if entry.closed else "accepted"
     if known != reward:
         raise RewardError(
-            f"decision {decision}, arm {arm!r}: its reward is {known:g} and cannot change to {reward:g}", "conflict"
+            f"decision {entry.round}, arm {arm!r}: its reward is {known:g} and cannot change to {reward:g}", "conflict"
         )
     return "duplicate"
 
 
-def _check_learnable(record: Record, decision: str) -> None:
+def _check_learnable(record: Record, round: int) -> None:
     """Refuse a reward from which the policy cannot learn."""
     if record.last_total is not None:
         raise RewardError("this bandit learns from totals (observe_total) and cannot take rewards by decision as well")
-    if record.in_order and decision != str(record.state.round):
+    if record.in_order and round != record.state.round:
         raise RewardError(
-            f"{record.label} learns from the round just decided only, {record.state.round}, not from {decision}: "
+            f"{record.label} learns from the round just decided only, {record.state.round}, not from {round}: "
             "give rewards before the next decision, or as totals"
         )
 
@@ -101,7 +105,7 @@ def observe_total(record: Record, value: float) -> None:
         raise RewardError("rounds are leased, and a total is of a round that was decided here; return the leases first")
     if record.last_total is None and record.statistics.received.any():
         raise RewardError("this bandit has taken rewards by decision and cannot take totals as well")
-    if not record.pending.is_waiting(str(round)):
+    if not record.pending.is_waiting(round):
         raise RewardError(f"the window of round {round} has passed; decide before the next total")
     record_total(record, value)
 
@@ -119,11 +123,9 @@ def record_total(record: Record, value: float, given: Container[str] = ()) -> No
 
 def close(record: Record, now: float) -> dict[str, Any]:
     """Close the decisions whose window has passed, and take back leases whose time for reports is over."""
-    facts: dict[str, Any] = {"closed": {}}
-    due = record.next_due()
-    if due is None or due > now:
-        return facts
-    facts["closed"] = record.pending.overdue(now)
+    if not record.due(now):
+        return {"closed": {}}
+    facts: dict[str, Any] = {"closed": record.pending.overdue(now)}
     leases = lease_rounds.overdue(record, now)
     returned = [str(lease.first) for lease in record.leases.values() if lease.open and lease.report_by <= now]
     facts |= {"leases": leases} if leases else {}

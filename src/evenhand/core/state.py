@@ -69,7 +69,7 @@ class Observation:
 ALL_AVAILABLE = Observation()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # frozen, as the next, it would take six times as long to make, and one is made in every round
 class Decision:
     """Who plays in one round.
 
@@ -94,7 +94,7 @@ class Decision:
     hold: Any = None  # what chance decided of how long the choice lasts, for the hold; None: nothing
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Feedback:
     """What a policy learns at the end of a round: how many rewards arrived for each arm, and their sum.
 
@@ -159,7 +159,7 @@ class State:
     @property
     def time(self) -> float:
         """The round being decided, counted from the first play that was learned from, also elsewhere."""
-        return self.clock + self.rounds_before
+        return self.round + 1 + self.rounds_before
 
     @property
     def arms(self) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -16,7 +16,6 @@ from annotated_types import Len
 
 from .changes import ArmValues
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LATEST = 253_402_300_799.0  # seconds since the epoch, the end of the year 9999
 Missing = Literal["never", "lost", "zero"]
 RewardStatus = Literal["accepted", "duplicate", "conflict", "unknown", "late", "invalid"]
@@ -25,7 +24,7 @@ RewardStatus = Literal["accepted", "duplicate", "conflict", "unknown", "late", "
 @lru_cache(64)  # the decisions of a batch have one time
 def moment(seconds: float) -> datetime:
     """The time of a number of seconds since the epoch; the nearest one that has a date."""
-    return EPOCH + timedelta(seconds=min(max(seconds, 0.0), LATEST))
+    return datetime.fromtimestamp(min(max(seconds, 0.0), LATEST), UTC)
 
 
 @lru_cache(64)

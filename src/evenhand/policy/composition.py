@@ -310,15 +310,19 @@ class Policy(Part):
         Returns:
             The decision, to be recorded with `apply`.
         """
-        observation = _in_shape(observation, state)
-        held, chance = self.hold.continued(state, observation, rng)
-        if held is None:
-            held = self.schedule.forced(state, observation)
-        elif observation.available is not None and self.plays > 1:
-            held = _full(held, observation.available, self.plays)
-        chosen = None if held is None else np.logical_not(held @ np.ones((state.arms, 1), dtype=bool))
+        if observation.available is not None:
+            observation = _in_shape(observation, observation.available, state)
+        held = chance = chosen = None
+        if self._may_hold:
+            held, chance = self.hold.continued(state, observation, rng)
+            if held is None:
+                held = self.schedule.forced(state, observation)
+            elif observation.available is not None and self.plays > 1:
+                held = _full(held, observation.available, self.plays)
+        if held is not None:
+            chosen = np.logical_not(held @ np.ones((state.arms, 1), dtype=bool))
         if held is None or chosen is None or chosen.all():
-            played, inclusion = self._select(state, observation, rng)
+            played, inclusion = self._selected(self.index.score(state, observation, rng), state, observation, rng)
             known = self._known
         elif not chosen.any() and not self.by_lane:
             played, inclusion, known = held, held, GIVEN if self.hold.traits.random else INCLUSION
@@ -354,10 +358,15 @@ class Policy(Part):
         for slot, record in self._after_decision:
             if slot not in given:
                 record(state, decision)
-        if state.tally.cohorts is not None:
-            state.tally.cohorts.pull(decision.played)
+        tally, played = state.tally, decision.played
+        if tally.cohorts is not None:
+            tally.cohorts.pull(played)
         state.round += 1
-        state.tally.pulls += decision.played
+        if played.ndim > 1:
+            tally.pulls += played
+        else:  # few arms of a single lane play, and to add all its arms takes longer
+            for place in played.nonzero()[0].tolist():
+                tally.pulls[place] += 1.0
 
     def observe(self, state: State, feedback: Feedback, rng: np.random.Generator, given: Container[str] = ()) -> None:
         """Record what arrived at the end of a round, on the scale [0, 1]; updates ``state`` in place.
@@ -368,23 +377,19 @@ class Policy(Part):
             rng: the policy's own random stream.
             given: slots of the parts that do not record it, as what they remember is known from elsewhere.
         """
-        credited = self.hold.credited(state)
+        credited, tally = self.hold.credited(state) if self._may_hold else None, state.tally
         if credited is not None:
             feedback = Feedback(feedback.received * credited, feedback.rewards * credited)
-        state.tally.received += feedback.received
-        state.tally.rewards += feedback.rewards
-        if state.tally.cohorts is not None:
+        tally.received += feedback.received
+        tally.rewards += feedback.rewards
+        if tally.cohorts is not None:
             answers = feedback.answers
             if answers is None:
                 answers = Answers.at_once(feedback.received, feedback.rewards)
-            state.tally.cohorts.receive(answers, state.tally.received)
+            tally.cohorts.receive(answers, tally.received)
         for slot, record in self._after_feedback:
             if slot not in given:
                 record(state, feedback, rng)
-
-    def _select(self, state: State, observation: Observation, rng: np.random.Generator) -> tuple[Mask, NDArray[Any]]:
-        """Who plays, and the probability with which each arm was selected."""
-        return self._selected(self.index.score(state, observation, rng), state, observation, rng)
 
     def _selected(
         self, score: Array, state: State, observation: Observation, rng: np.random.Generator
@@ -396,7 +401,8 @@ class Policy(Part):
         if not isinstance(claim, self._claims):
             owner, given, gives = (one.__name__ for one in (type(self.fairness), type(claim), self._claims))
             raise EvenhandError(f"{owner}.claim must return {gives}, as its traits declare, got {given}")
-        claim = self.schedule.plan(claim, state, observation)
+        if self._plans:
+            claim = self.schedule.plan(claim, state, observation)
         return self.selection.select(claim, state, observation, rng)
 
     def _select_in(
@@ -408,14 +414,25 @@ class Policy(Part):
         """
         lanes = np.flatnonzero(chosen)
         if self.by_lane:
-            selected, share = self._select(state, observation, rng)
+            selected, share = self._selected(self.index.score(state, observation, rng), state, observation, rng)
             selected, share = selected[lanes], share[lanes]
         else:
             available = None if observation.available is None else observation.available[lanes]
-            selected, share = self._select(rows(state, lanes), Observation(available), among(rng, chosen))
+            state, observation, rng = rows(state, lanes), Observation(available), among(rng, chosen)
+            selected, share = self._selected(self.index.score(state, observation, rng), state, observation, rng)
         played, inclusion = held.copy(), held.astype(share.dtype)
         played[lanes], inclusion[lanes] = selected, share
         return played, inclusion
+
+    @cached_property
+    def _may_hold(self) -> bool:
+        """Whether anything but the selection can say who plays, or rewards count in some lanes only."""
+        kind = type(self.hold)
+        return kind.continued is not Hold.continued or kind.credited is not Hold.credited or self.schedule.forces
+
+    @cached_property
+    def _plans(self) -> bool:
+        return type(self.schedule).plan is not Schedule.plan
 
     @cached_property
     def _claims(self) -> type[Claim]:
@@ -605,18 +622,15 @@ def parts_in(part: Any) -> Iterator[PolicyPart]:
             yield from parts_in(value)
 
 
-def _in_shape(observation: Observation, state: State) -> Observation:
+def _in_shape(observation: Observation, given: Mask, state: State) -> Observation:
     """An observation whose mask is of booleans, in the shape of the state."""
-    if observation.available is None:
-        return observation
-    shape = state.tally.pulls.shape
-    available = np.asarray(observation.available)
+    shape, available = state.tally.pulls.shape, np.asarray(given)
     if available.dtype != bool:
         if available.dtype.kind not in "iuf" or not np.isin(available, (0, 1)).all():
-            raise EvenhandError(f"must be true or false, one per arm, got {shown(observation.available)}", "available")
+            raise EvenhandError(f"must be true or false, one per arm, got {shown(given)}", "available")
         available = available.astype(bool)
     if available.shape == shape:
-        return observation if available is observation.available else Observation(available)
+        return observation if available is given else Observation(available)
     try:
         return Observation(np.broadcast_to(available, shape))
     except ValueError:

@@ -124,9 +124,8 @@ class UCB(Index):
         growth = self.exploration * log_time(self.clock, state, counts)
         counts = at_least_one(counts, tally, state)
         index: Array = upper_bound(sums, counts, growth)
-        unknown = tally.pulls == 0.0
-        if np.count_nonzero(unknown):  # for few arms quicker than any()
-            index[unknown] = np.inf
+        if np.count_nonzero(tally.pulls) < tally.pulls.size:  # for few arms quicker than a mask
+            index[tally.pulls == 0.0] = np.inf
         return np.minimum(index, 1.0, out=index) if self.clip else index
 
 

@@ -22,6 +22,7 @@ from evenhand.policy.claim import Claim
 from evenhand.policy.part import Composition, PolicyPart, Traits
 from evenhand.policy.shares import proportional, require_finite
 
+PASSES = 2  # plays for which a pass over the arms each is quicker than sorting them, also where arms are few
 ROUNDING = 1e-9  # by which a sum of shares may miss the whole number that it is
 Selected = tuple[Mask, NDArray[Any]]
 
@@ -117,12 +118,15 @@ class TopM(Selection):
 
     def select(self, claim: Claim, state: State, observation: Observation, rng: np.random.Generator) -> Selected:
         """The m arms that are ranked first."""
-        available = observation.available
-        score = _awake(claim.score, available)
-        first = None if claim.priority is None else _awake(claim.priority, available)
-        if self.plays == 1 and self.ties == "first":
-            played = _among(_hot(_largest(score, first, claim.threshold), score.shape), available)
-            return played, played
+        score, first, available = claim.score, claim.priority, observation.available
+        if available is not None:
+            score, first = _awake(score, available), None if first is None else _awake(first, available)
+        if self.ties == "first" and self.plays <= max(PASSES, score.shape[-1] // 5):
+            played = _largest(score, first, claim.threshold, self.plays)
+            if self.plays == 1 or np.count_nonzero(played) * score.shape[-1] == self.plays * score.size:
+                if available is not None:
+                    played &= available
+                return played, played
         keys = _keys(score, first, claim.threshold)
         if self.ties == "fewest":
             keys = [state.tally.pulls, *keys]
@@ -354,13 +358,26 @@ def _starts(shape: tuple[int, ...]) -> NDArray[np.intp]:
     return np.arange(0, shape[0] * shape[1], shape[1])
 
 
-def _largest(score: Array, first: Array | None, above: float) -> NDArray[np.intp]:
-    """The arm that goes before all others in each lane."""
-    arm: NDArray[np.intp] = score.argmax(axis=-1)
-    if first is None:
-        return arm
-    lead = first.argmax(axis=-1)
-    leads = _at(first, lead) > above
-    if score.ndim == 1:  # a choice between two arrays takes long for a single lane
-        return lead if leads else arm
-    return np.where(leads, lead, arm)
+def _largest(score: Array, first: Array | None, above: float, plays: int) -> Mask:
+    """The arms that go before all others in each lane, a pass each, of equal ones the lowest.
+
+    Fewer than ``plays`` where others have a score of −∞; else the order of the passes is that of a stable sort: in each
+    the arms that are taken have −∞, so that one that is not taken, and comes first of those with −∞, is the lowest.
+    """
+    single, played = score.ndim == 1, np.zeros(score.shape, dtype=bool)
+    starts: Any = 0 if single else _starts(score.shape)
+    if plays > 1:
+        score, first = score.copy(), None if first is None else first.copy()
+    for left in range(plays - 1, -1, -1):
+        place = score.argmax(axis=-1) + starts
+        if first is not None:
+            lead = first.argmax(axis=-1) + starts
+            leads = first.reshape(-1)[lead] > above
+            # A choice between two arrays takes long for a single lane.
+            place = (lead if leads else place) if single else np.where(leads, lead, place)
+        played.reshape(-1)[place] = True
+        if left:
+            score.reshape(-1)[place] = -np.inf
+            if first is not None:
+                first.reshape(-1)[place] = -np.inf
+    return played

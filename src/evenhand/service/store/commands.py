@@ -238,7 +238,8 @@ class Decide(Command[Decisions]):
         return self.rounds
 
     def _decide(self, context: CommandContext, available: Sequence[str] | None) -> Decision:
-        decision, facts = decide(context.allocation.bandit, available, context.now, self.propensities)
+        facts: dict[str, Any] = {}
+        decision = decide(context.allocation.bandit, available, context.now, self.propensities, facts)
         context.record("decide", decision.round, facts)
         return decision
 
