@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,8 +21,8 @@ class RewardRange(NamedTuple):
     ``(r − low)/(high − low)``
 
     Example:
-        >>> RewardRange.of((1.0, 5.0)).scaled(4.0)
-        0.75
+        >>> RewardRange.of((1.0, 5.0)).scaled([4.0])
+        [0.75]
     """
 
     low: float
@@ -61,9 +61,10 @@ class RewardRange(NamedTuple):
             raise EvenhandError(f"the reward of {arm!r} must be in [{self.low:g}, {self.high:g}], got {value:g}")
         return value
 
-    def scaled(self, reward: float) -> float:
-        """A reward scaled to [0, 1]."""
-        return (reward - self.low) / (self.high - self.low)
+    def scaled(self, rewards: Sequence[float]) -> Sequence[float]:
+        """Rewards scaled to [0, 1]."""
+        low, width = self.low, self.high - self.low
+        return [(reward - low) / width for reward in rewards] if low or width != 1.0 else rewards
 
 
 def by_arm(name: str, value: Any, names: tuple[str, ...]) -> Any:

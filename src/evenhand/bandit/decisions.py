@@ -34,10 +34,9 @@ def decide(
         decision = _after_silence(record, observation)
     else:
         decision = record.policy.choose(state, observation, record.chance.deciding(state.round + 1))
-    (played,) = decision.played.nonzero()
-    if len(played) > 1:
-        played = played[np.argsort(-1.0 * decision.inclusion[played], kind="stable")]
-    names, places, round = record.arms.names, played.tolist(), decision.round
+    names, places, round = record.arms.names, decision.played.nonzero()[0].tolist(), decision.round
+    if len(places) > 1:
+        places.sort(key=decision.inclusion.item, reverse=True)  # stable: equal ones stay in the order of the arms
     listed = [names[place] for place in np.flatnonzero(able.arms).tolist()] if estimate or available is not None else []
     known: Propensities = {}
     if estimate:

@@ -494,5 +494,5 @@ def record_closed(record: Record, closed: Mapping[str, int], given: Container[st
             report.missing = report.missing if report.until > until else 0
         if record.missing == "zero":
             record.statistics.known += lost
-            record.learn_sums(lost, record.reward_range.scaled(0.0) * lost, given)
+            record.learn_sums(lost, record.reward_range.scaled([0.0])[0] * lost, given)
     record.leases.forget()

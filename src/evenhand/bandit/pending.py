@@ -230,7 +230,8 @@ class PendingRewards:
         return row if 0 <= row < len(rounds) and rounds[row] == round else bisect_left(rounds, round)
 
     def _entry(self, row: int) -> RewardRecord:
-        names, rewards = self.arms.names, dict[str, float | None]()
+        names = self.arms.names
+        rewards: dict[str, float | None] = {}
         for cell in range(row * self._width, (row + 1) * self._width):
             place, reward = self._places[cell], self._rewards[cell]
             if place != NOBODY:

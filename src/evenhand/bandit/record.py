@@ -145,9 +145,12 @@ class Record:
         self, places: Sequence[int], rewards: Sequence[float], rounds: Sequence[int], given: Container[str] = ()
     ) -> None:
         """Give the policy rewards that arrived together, in the user's unit; an arm can occur several times."""
-        received, sums = np.zeros(len(self.arms.names)), np.zeros(len(self.arms.names))
-        low, high = self.reward_range
-        scaled = [(reward - low) / (high - low) for reward in rewards]
+        scaled = self.reward_range.scaled(rewards)
+        if self.policy.sums_only and len(set(places)) == len(places):
+            self.learned += 1
+            self.policy.count(self.state, places, scaled)
+            return
+        received, sums = np.zeros((2, len(self.arms)))
         for place, reward in zip(places, scaled, strict=True):
             received[place] += 1.0
             sums[place] += reward

@@ -21,7 +21,8 @@ def observe(record: Record, decision: str, rewards: Mapping[str, float], now: fl
         raise EvenhandError(f"rewards must be a mapping from arms to numbers, got {rewards!r}")
     if record.expires:
         close(record, now)
-    check, statuses, new = record.reward_range.check, dict[str, RewardStatus](), []
+    check, new = record.reward_range.check, []
+    statuses: dict[str, RewardStatus] = {}
     for arm, reward in rewards.items():
         new.append((arm, check(arm, reward)))
     entry = record.find(decision)
@@ -31,7 +32,7 @@ def observe(record: Record, decision: str, rewards: Mapping[str, float], now: fl
         statuses[arm] = _status(entry, arm, reward)
     if "duplicate" in statuses.values():
         new = [(arm, reward) for arm, reward in new if statuses[arm] != "duplicate"]
-    if new and not entry.closed:
+    if new and not entry.closed and (record.last_total is not None or record.in_order):
         _check_learnable(record, entry.round)
     take(record, entry, new, now)
     return statuses
@@ -43,7 +44,8 @@ def take(
     """Record rewards of a decision by arm, whether they have just arrived or are read from a log."""
     if not new:
         return
-    statistics, lease, places, rewards = record.statistics, record.leases.of(entry.round), list[int](), list[float]()
+    statistics, lease = record.statistics, record.leases.of(entry.round) if record.leases else None
+    places, rewards = [], []
     for arm, reward in new:
         place = record.arms.place[arm]
         (record.pending if lease is None else lease).write(entry.round, place, reward)

@@ -21,7 +21,6 @@ Missing = Literal["never", "lost", "zero"]
 RewardStatus = Literal["accepted", "duplicate", "conflict", "unknown", "late", "invalid"]
 
 
-@lru_cache(64)  # the decisions of a batch have one time
 def moment(seconds: float) -> datetime:
     """The time of a number of seconds since the epoch; the nearest one that has a date."""
     return datetime.fromtimestamp(min(max(seconds, 0.0), LATEST), UTC)
@@ -74,6 +73,10 @@ class ArmPropensity(Answer):
     stderr: float | None
     """standard error of the propensity; 0 where it is exact"""
 
+    def __init__(self, arm: str, propensity: float | None, stderr: float | None) -> None:
+        # All fields at once, as one by one a frozen record takes twice as long, and a decision makes two.
+        self.__dict__.update(arm=arm, propensity=propensity, stderr=stderr)
+
 
 @dataclass(frozen=True)
 class Decision(Answer):
@@ -98,6 +101,17 @@ class Decision(Answer):
     """of the policy: changes of arms and promises so far"""
     propensities: tuple[ArmPropensity, ...] | None
     """of every available arm; null unless requested"""
+
+    def __init__(
+        self,
+        id: str,
+        round: int,
+        time: datetime,
+        arms: tuple[ArmPropensity, ...],
+        version: int,
+        propensities: tuple[ArmPropensity, ...] | None,
+    ) -> None:
+        self.__dict__.update(id=id, round=round, time=time, arms=arms, version=version, propensities=propensities)
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -25,6 +25,7 @@ from evenhand.policy.prior import UNIFORM, Prior, as_prior, check_arms, shapes
 from evenhand.policy.rules import IndexRules
 
 Chance: TypeAlias = Callable[[Array], Array]
+ZERO, ONE = np.zeros(()), np.ones(())  # arrays, as numbers would be made such in every round
 
 
 class Index(PolicyPart, ABC):
@@ -144,7 +145,7 @@ def log_time(clock: str, state: State, counts: Array) -> Any:
 def at_least_one(counts: Array, tally: Tally, state: State) -> Array:
     """The number of rewards to divide by: at least 1, or what is left of a play that is partly forgotten, (…, arms)."""
     if tally is state.tally:
-        return np.maximum(counts, 1.0)
+        return np.maximum(counts, ONE)
     return np.maximum(counts, np.where(tally.pulls > 0.0, np.minimum(tally.pulls, 1.0), 1.0))
 
 
@@ -263,13 +264,13 @@ class BetaSample(Index):
         """Count the successes among the rewards that arrived."""
         rewards = feedback.rewards
         if rewards.dtype.kind == "f":
-            rewards = np.minimum(np.maximum(rewards, 0.0), feedback.received)
+            rewards = np.minimum(np.maximum(rewards, ZERO), feedback.received)
             whole = np.floor(rewards)
             rest = rewards - whole
-            fractional = rest > 0.0
-            drawn = among(rng, fractional).random((np.count_nonzero(fractional),))
             rewards = whole
-            rewards[fractional] += drawn < rest[fractional]
+            if number := np.count_nonzero(rest):
+                fractional = rest > 0.0
+                rewards[fractional] += among(rng, fractional).random((number,)) < rest[fractional]
         state.index.successes += rewards
 
 

@@ -364,18 +364,22 @@ def _largest(score: Array, first: Array | None, above: float, plays: int) -> Mas
     Fewer than ``plays`` where others have a score of −∞; else the order of the passes is that of a stable sort: in each
     the arms that are taken have −∞, so that one that is not taken, and comes first of those with −∞, is the lowest.
     """
-    single, played = score.ndim == 1, np.zeros(score.shape, dtype=bool)
-    starts: Any = 0 if single else _starts(score.shape)
+    played = np.zeros(score.shape, dtype=bool)
     if plays > 1:
         score, first = score.copy(), None if first is None else first.copy()
+    place: Any
     for left in range(plays - 1, -1, -1):
-        place = score.argmax(axis=-1) + starts
-        if first is not None:
-            lead = first.argmax(axis=-1) + starts
-            leads = first.reshape(-1)[lead] > above
-            # A choice between two arrays takes long for a single lane.
-            place = (lead if leads else place) if single else np.where(leads, lead, place)
-        played.reshape(-1)[place] = True
+        if score.ndim == 1:  # a choice between two arrays takes long for a single lane
+            lead = None if first is None else first.argmax()
+            place = score.argmax() if first is None or not first[lead] > above else lead
+            played[place] = True
+        else:
+            starts = _starts(score.shape)
+            place = score.argmax(axis=-1) + starts
+            if first is not None:
+                lead = first.argmax(axis=-1) + starts
+                place = np.where(first.reshape(-1)[lead] > above, lead, place)
+            played.reshape(-1)[place] = True
         if left:
             score.reshape(-1)[place] = -np.inf
             if first is not None:
