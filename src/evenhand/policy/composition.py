@@ -322,7 +322,11 @@ class Policy(Part):
         if held is not None:
             chosen = np.logical_not(held @ np.ones((state.arms, 1), dtype=bool))
         if held is None or chosen is None or chosen.all():
-            played, inclusion = self._selected(self.index.score(state, observation, rng), state, observation, rng)
+            if self._leaders_suffice and state.tally.pulls.ndim == 1:
+                score = self.index.leading(state, observation, rng, self.plays)
+            else:
+                score = self.index.score(state, observation, rng)
+            played, inclusion = self._selected(score, state, observation, rng)
             known = self._known
         elif not chosen.any() and not self.by_lane:
             played, inclusion, known = held, held, GIVEN if self.hold.traits.random else INCLUSION
@@ -446,6 +450,12 @@ class Policy(Part):
         """Whether anything but the selection can say who plays, or rewards count in some lanes only."""
         kind = type(self.hold)
         return kind.continued is not Hold.continued or kind.credited is not Hold.credited or self.schedule.forces
+
+    @cached_property
+    def _leaders_suffice(self) -> bool:
+        """Whether the largest scores decide alone, and the index has a way to them; one that inherits it may not."""
+        ranked = type(self.selection).select is TopM.select and type(self.fairness).claim is NoPromise.claim
+        return ranked and self.schedule.keeps_scores and "leading" in vars(type(self.index))
 
     @cached_property
     def _plans(self) -> bool:

@@ -71,6 +71,21 @@ class Index(PolicyPart, ABC):
             rng: the policy's random stream.
         """
 
+    def leading(self, state: State, observation: Observation, rng: np.random.Generator, plays: int) -> Array:
+        """The scores of a single lane where nothing but the largest of them counts.
+
+        Args:
+            state: read, never changed.
+            observation: what is known before the decision.
+            rng: the policy's random stream.
+            plays: m.
+
+        Returns:
+            (arms,), the scores of the m arms that lead among the available ones, and of those whose score is the same
+            as the last of theirs; of others any that are smaller. An index overrides this where that is quicker.
+        """
+        return self.score(state, observation, rng)
+
 
 def as_index(value: Index | str | Mapping[str, object]) -> Index:
     """An index, given as one, by its kind, or by its plain form."""

@@ -7,12 +7,13 @@ from attrs import field, frozen
 
 from evenhand.core import validate
 from evenhand.core.parts import part
-from evenhand.core.state import Array, Observation, State
+from evenhand.core.state import Array, Observation, State, Tally
 from evenhand.policy.evidence import Evidence, Received, as_evidence
 from evenhand.policy.index import Index, at_least_one, log_time
 from evenhand.policy.part import Traits
 
 STEPS = 12  # of Newton's iteration, which is then as exact as the numbers
+FEW = 64  # bounds among which none is left out, as it would take longer than to go on with them
 
 
 def log_likelihood(sums: Array, counts: Array) -> Array:
@@ -29,23 +30,51 @@ def log_likelihood(sums: Array, counts: Array) -> Array:
     return np.asarray(won + lost)
 
 
-def kl_upper_bound(means: Array, budget: Array) -> Array:
+def kl_upper_bound(means: Array, budget: Array, leaders: int | None = None) -> Array:
     """The largest q in [0, 1] with ``kl(mean, q) ≤ budget``, kl being that of Bernoulli distributions.
 
     Newton's iteration from above, which stays above the bound since kl is convex: it begins at the smaller one of
     ``p + sqrt(d/2)`` (Pinsker) and ``1 − exp(−(d + h(p))/(1 − p))``, h being the entropy.
+
+    With ``leaders`` only the so many largest, and those equal to the last of them, are exact; others are any
+    numbers that are smaller. For no step makes a bound larger, and so one that is smaller than the last one of
+    as many stays so. A bound that a step leaves as it is stays for good.
     """
-    entropy = -log_likelihood(means, np.ones_like(means))
-    rest = np.maximum(1.0 - means, 1e-200)
-    limit = np.nextafter(1.0, 0.0)
-    bound = np.minimum(means + np.sqrt(budget / 2.0), -np.expm1(-np.minimum((budget + entropy) / rest, 700.0)))
-    bound = np.minimum(np.maximum(bound, validate.TINY), limit)
+    p, d = means.ravel(), np.broadcast_to(budget, means.shape).ravel()
+    bound = np.where(p >= 1.0, 1.0, 0.0)
+    found: Array = bound.reshape(means.shape)
+    (at,) = (p < 1.0).nonzero()
+    if leaders is not None and len(p) - len(at) >= leaders:  # those are at the largest bound that there is
+        return found
+    p, d = p[at], d[at]
+    wide = p + np.sqrt(d / 2.0)
+    if leaders is not None and len(at) > max(FEW, leaders):
+        kept = np.maximum(wide, validate.TINY) >= _last_of(wide, leaders, p, d)
+        at, p, d, wide = at[kept], p[kept], d[kept], wide[kept]
+    entropy, rest = -log_likelihood(p, np.ones_like(p)), 1.0 - p
+    limit, lowest = np.nextafter(1.0, 0.0), np.maximum(p, validate.TINY)
+    now = np.minimum(wide, -np.expm1(-np.minimum((d + entropy) / rest, 700.0)))
+    now = np.minimum(np.maximum(now, lowest), limit)
     for _ in range(STEPS):
-        over = -entropy - means * np.log(bound) - (1.0 - means) * np.log1p(-bound) - budget
-        slope = (bound - means) / (bound * (1.0 - bound))
+        over = -entropy - p * np.log(now) - rest * np.log1p(-now) - d
+        slope = (now - p) / (now * (1.0 - now))
         step = np.where(slope > 0.0, over / np.where(slope > 0.0, slope, 1.0), 0.0)
-        bound = np.minimum(np.maximum(bound - np.maximum(step, 0.0), np.maximum(means, validate.TINY)), limit)
-    return np.where(means >= 1.0, 1.0, bound)
+        before, now = now, np.minimum(np.maximum(now - np.maximum(step, 0.0), lowest), limit)
+        bound[at] = now
+        moves = now < before
+        if leaders is not None and len(now) > max(FEW, leaders):
+            moves &= now >= _last_of(now, leaders, p, d)
+        if 2 * np.count_nonzero(moves) < len(moves):
+            at, p, d, entropy, now, rest, lowest = (one[moves] for one in (at, p, d, entropy, now, rest, lowest))
+        if not len(at):
+            break
+    return found
+
+
+def _last_of(high: Array, leaders: int, means: Array, budget: Array) -> float:
+    """The smallest bound of the arms of which those that are too high are the largest: no more than that of leaders."""
+    first = np.argpartition(high, -leaders)[-leaders:]
+    return float(kl_upper_bound(means[first], budget[first]).min())
 
 
 @part("index", "kl_ucb")
@@ -77,10 +106,26 @@ class KLUCB(Index):
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The upper confidence bound of every arm, (…, arms)."""
+        tally, means, budget = self._means(state)
+        return np.where(tally.pulls == 0.0, np.inf, kl_upper_bound(means, budget))
+
+    def leading(self, state: State, observation: Observation, rng: np.random.Generator, plays: int) -> Array:
+        """The bounds, of the arms that lead; any smaller number for others."""
+        tally, means, budget = self._means(state)
+        unknown = tally.pulls == 0.0
+        index = np.where(unknown, np.inf, -np.inf)
+        known, awake = ~unknown, observation.available
+        if awake is not None:
+            known, unknown = known & awake, unknown & awake
+        if np.count_nonzero(unknown) < plays:
+            index[known] = kl_upper_bound(means[known], budget[known], plays)
+        return index
+
+    def _means(self, state: State) -> tuple[Tally, Array, Array]:
+        """What the evidence goes by, and of each arm the mean and what kl may be."""
         tally = self.evidence.tally(state)
         sums, counts = self.evidence.of(tally)
         growth = log_time(self.clock, state, counts)
         growth = growth + self.exploration * np.log(np.maximum(growth, 1.0))
         counts = at_least_one(counts, tally, state)
-        index = kl_upper_bound(np.clip(sums / counts, 0.0, 1.0), growth / counts)
-        return np.where(tally.pulls == 0.0, np.inf, index)
+        return tally, np.clip(sums / counts, 0.0, 1.0), growth / counts

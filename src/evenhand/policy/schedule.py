@@ -37,6 +37,11 @@ class Schedule(PolicyPart):
         """Whether it decides some rounds whatever the other parts say, by `forced`."""
         return type(self).forced is not Schedule.forced
 
+    @by_default
+    def keeps_scores(self) -> bool:
+        """Whether `plan` says at most which arms go first, and leaves the scores as they are."""
+        return type(self).plan is Schedule.plan
+
     def check(self, arms: int, plays: int) -> None:
         """Complain if the plan is meant for another number of arms or plays.
 
@@ -138,6 +143,7 @@ class PeriodicExploration(Schedule):
 
     share: float = field(converter=validate.unit)
     traits = Traits(flexible=True)
+    keeps_scores = True
 
     def refuses(self, policy: Composition) -> str | None:
         """Promises, whose rounds it would use."""
