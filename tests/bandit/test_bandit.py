@@ -563,7 +563,7 @@ def test_a_damaged_description_is_refused_or_is_what_was_loaded(data: st.DataObj
     plain = spoil(SAVED[name], path, data.draw(VALUES), how)
     try:
         loaded = Bandit.restored(plain)
-    except StateError:
+    except (StateError, MissingPart):  # the latter where the name of a part is damaged
         return
     assert {**loaded.dump(), "evenhand": plain["evenhand"]} == plain
 

@@ -120,11 +120,12 @@ def _difference(old: Array | None, new: Array | None, arms: int) -> list[Moved]:
 
 def _moved(moved: Moved, names: Sequence[str]) -> str:
     place, before, after = moved
-    return f"{names[place]} changed from {_percent(before)} to {_percent(after)}"
+    digits = next((number for number in (4, 8, 12) if _percent(before, number) != _percent(after, number)), 17)
+    return f"{names[place]} changed from {_percent(before, digits)} to {_percent(after, digits)}"
 
 
-def _percent(share: float) -> str:
-    return f"{100.0 * share:.4g}%"
+def _percent(share: float, digits: int = 4) -> str:
+    return f"{100.0 * share:.{digits}g}%"
 
 
 def _restored(plain: Mapping[str, Any], arms: int) -> Change:

@@ -10,7 +10,7 @@ import numpy as np
 
 from evenhand.bandit.arms import Arms, checked_names
 from evenhand.bandit.counts import Statistics
-from evenhand.bandit.ledger import Holder, Opening, flow_of, flows
+from evenhand.bandit.ledger import Holder, Kind, Opening, flow_of, flows
 from evenhand.bandit.record import Record
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
@@ -59,7 +59,7 @@ def make(record: Record, change: ChangeRecord, now: float, replayed: bool = Fals
     with record.noting(change, now):
         plan = plan_of(record, change, replayed)
         if plan.parameters != record.parameters or not np.array_equal(plan.arms.active, record.arms.active):
-            _change(record, plan, change, Opening(now, reason=change.reason, key=key), replayed)
+            _change(record, plan, change, Opening(now, 0, 0, change.reason, key, record.state.round), replayed)
         elif isinstance(change, Rename | Erase) and (replayed or plan.arms is not record.arms):
             record.adopt(plan.arms, record.parameters, record.policy)
             record.version += 1
@@ -326,7 +326,7 @@ def _note(record: Record, statistics: Statistics, found: Settled | None) -> None
             record.deficit_history.note(round, place, owed.item(place))
 
 
-def promises_of(record: Record) -> dict[str, dict[Holder, float]]:
+def promises_of(record: Record) -> dict[Kind, dict[Holder, float]]:
     """What is promised now, by kind: to arms by their places, to groups by their names."""
     promised, caps, groups = record.promised, record.policy.caps, record.policy.groups
     shares = record.fractions if record.policy.promises_shares else None

@@ -23,11 +23,29 @@ def with_ledger(plain: Mapping[str, Any]) -> dict[str, Any]:
     entries, openings, totals = list[Any](), list[Any](), [[0] * len(played) for _ in range(6)]
     for place, count in enumerate(resets):
         if not count:
-            openings.append(["share", place, None, 0, 0, BEFORE, ""])
+            openings.append(["share", place, None, 0, 0, BEFORE, "", None])
             continue
         owed = round(lapsed[place] * PLAY)
         until, forgiven, advance = int(begun["rounds"]["values"][place]), max(owed, 0), max(-owed, 0)
-        entry = ["share", place, 0.0, 0, until, None, 0.0, played[place], 0, owed, 0, forgiven, 0, advance, BEFORE, ""]
+        entry = [
+            "share",
+            place,
+            0.0,
+            0,
+            until,
+            None,
+            0.0,
+            played[place],
+            0,
+            owed,
+            0,
+            forgiven,
+            0,
+            advance,
+            BEFORE,
+            "",
+            0,
+        ]
         entries.append(entry)
         ended = (int(count), owed + played[place] * PLAY, played[place], forgiven, 0, advance)
         for row, value in zip(totals, ended, strict=True):

@@ -385,6 +385,7 @@ def record_report(
         for _ in range(min(added, RECENT)):
             record.availability.add(packed)
         if lease.salt is not None:
+            note_deficits(record)
             _recount(record, lease, lease.reserved(arms) - before)
     statistics = record.statistics
     if facts["late"] or facts["rewards"]:

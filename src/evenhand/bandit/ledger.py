@@ -32,6 +32,7 @@ class Opening(NamedTuple):
     returned: int = 0  # plays that leases of earlier promises gave back since
     reason: str = ""
     key: str = ""  # of the API key by which it was made
+    round: int | None = 0  # after which it began; None where an earlier save does not say
 
 
 class Entry(NamedTuple):
@@ -44,7 +45,7 @@ class Entry(NamedTuple):
     kind: Kind
     holder: Holder
     share: float
-    since: int  # the round after which it began
+    since: int  # rounds that do not count: those before it, and those that leases gave back
     until: int  # its last round
     began: float | None  # seconds since the epoch; None for the start
     ended: float
@@ -57,6 +58,7 @@ class Entry(NamedTuple):
     lapsed: int
     reason: str  # of the change that began it
     key: str
+    round: int | None = None  # after which it began; None where that is `since`
 
     @property
     def due(self) -> int:
@@ -128,7 +130,7 @@ class Ledger:
     def settle(
         self,
         found: Settlement,
-        shares: Mapping[str, Mapping[Holder, float]],
+        shares: Mapping[Kind, Mapping[Holder, float]],
         terms: Terms,
         round: int,
         opening: Opening,
@@ -153,6 +155,7 @@ class Ledger:
                 *flow[3:],
                 began.reason,
                 began.key,
+                began.round,
             )
             self.openings[flow.kind, flow.holder] = opening._replace(carried=flow.carried)
             if share is not None or entry.owed or entry.plays:
@@ -168,6 +171,14 @@ class Ledger:
             if entry.kind == "share" and entry.share and isinstance(entry.holder, int):
                 rounds[entry.holder] += entry.until - entry.since
         return rounds
+
+    def opened(self, rounds: Array) -> Array:
+        """(arms,), the round after which the present promise of each arm began; ``rounds`` where that is not known."""
+        opened = np.zeros(len(rounds))
+        for (kind, place), opening in self.openings.items():
+            if kind == "share" and isinstance(place, int):
+                opened[place] = rounds[place] if opening.round is None else opening.round
+        return opened
 
     def give_back(self, place: int, plays: int) -> None:
         """Plays of an arm that a lease of an earlier promise gives back."""
@@ -205,9 +216,14 @@ class Ledger:
         for entry in entries:
             if entry.kind not in KINDS or entry.owed + entry.lapsed != entry.carried + entry.forgiven + entry.capped:
                 raise StateError(f"the saved ledger is damaged: {entry}")
-        openings = {(kind, holder): Opening(*rest) for kind, holder, *rest in plain["openings"]}
+        openings = {(kind, holder): _opening(*rest) for kind, holder, *rest in plain["openings"]}
         waiting = {name: (np.array(one), np.array(two)) for name, (one, two) in plain["waiting"].items()}
         return cls(closed, entries, openings, waiting)
+
+
+def _opening(*saved: Any) -> Opening:
+    opening = Opening(*saved)
+    return opening if len(saved) == len(Opening._fields) else opening._replace(round=None)
 
 
 def whole(plays: Array) -> Whole:

@@ -31,7 +31,7 @@ from evenhand.messages.changes import VALUES
 if TYPE_CHECKING:
     from evenhand.client import LeasedDecision
     from evenhand.messages.audit import Audit
-    from evenhand.messages.lines import BoundLine, Line
+    from evenhand.messages.lines import BoundLine, Line, PromiseLine
     from evenhand.service.store.api_keys import Key
 
 COLOURS = {"accepted": "green", "duplicate": "green", "late": "yellow"}  # of statuses; the others are red
@@ -39,6 +39,7 @@ HEALTH = {"good": "green", "attention": "yellow", "bad": "red", "closed": "dim"}
 
 # Columns that an audit leaves out on a narrow terminal, the first ones first; the space before one of the two intervals
 # makes the names differ.
+LEDGER = 20  # promises that have ended, of an audit
 DISPENSABLE = ("late", "lost", " 95% interval", "95% interval", "pending", "max deficit", "reward")
 
 
@@ -142,7 +143,7 @@ def show_audit(name: str, audit: Audit) -> None:
     from evenhand.messages.audit_text import fitting
 
     console = console_for_tables()
-    size = f"{number_of(audit.round, 'round')}, version {audit.version}, {audit.algorithm}"
+    size = f"{number_of(audit.rounds, 'round')}, version {audit.version}, {audit.algorithm}"
     console.print(f"[bold]{escape(name)}[/bold]  {escape(size)}", highlight=False)
     console.print(escape(audit.verdict), highlight=False)
     cells = _audit_columns(audit.lines)
@@ -156,6 +157,8 @@ def show_audit(name: str, audit: Audit) -> None:
         console.print(f"and {audit.arms - len(audit.lines):,} more", highlight=False)
     if audit.bounds:
         console.print(_bounds(audit.bounds))
+    if ended := [line for line in audit.ledger if line.until is not None][-LEDGER:]:
+        console.print(_ledger(ended))
     if len(names) < len(cells):
         console.print("[dim]a wider terminal shows more columns, and --json all of them[/dim]", highlight=False)
     for note in audit.notes():
@@ -175,6 +178,26 @@ def _bounds(bounds: Sequence[BoundLine]) -> Table:
         shares = map(number, (line.at_least or None, line.at_most, line.share))
         table.add_row(escape(line.name), *shares, f"{line.plays:,}", owed, number(line.excess))
     return table
+
+
+def _ledger(lines: Sequence[PromiseLine]) -> Table:
+    """The last promises that have ended, with the reasons for which they were made; forgiven with what was capped."""
+    heads = ("ended promise to", "share", "rounds", "plays", "owed", "carried", "forgiven", "lapsed", "why")
+    rows = []
+    for line in lines:
+        of = f"{line.name} (at most)" if line.kind in ("cap", "group_cap") else line.name
+        ended = (line.owed, line.carried, line.forgiven + line.capped, line.lapsed)
+        rows.append(
+            (
+                of,
+                number(line.share),
+                f"{line.since + 1:,}–{line.until:,}",
+                f"{line.plays:,}",
+                *map(number, ended),
+                line.reason,
+            )
+        )
+    return table_of(*heads, rows=rows)
 
 
 def show_keys(keys: Sequence[Key]) -> None:

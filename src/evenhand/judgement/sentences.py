@@ -189,6 +189,23 @@ def of_all(kept: int, missed: int, undecided: int) -> str:
     return listed(parts)
 
 
+def resting(owed: Sequence[tuple[str, float]]) -> str:
+    """To whom plays are owed that wait for the next promise, the most first, without the full stop; empty for nobody.
+
+    Example:
+        >>> resting([("tea", 5.0)]), resting([("tea", 5.0), ("mate", 2.0)])
+        ('tea is owed 5 plays, which wait for its next promise',
+         '2 arms are owed plays, which wait for their next promises; tea is owed 5 plays')
+    """
+    if not owed:
+        return ""
+    (name, most), *more = owed
+    text = f"{name} is owed {counted(most)}"
+    if more:
+        return f"{len(owed):,} arms are owed plays, which wait for their next promises; {text}"
+    return f"{text}, which wait for its next promise"
+
+
 def deed(cases: Sequence[Case], noun: str = "promise") -> str:
     """What a policy of a simulation did with its promises, as the predicate of a sentence.
 

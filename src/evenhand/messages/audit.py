@@ -13,7 +13,7 @@ from textwrap import wrap
 from ..core.errors import number_of
 from . import audit_text as text
 from .answers import Answer
-from .lines import BoundLine, ChangeMade, Cost, DeficitExcerpt, History, Line
+from .lines import BoundLine, ChangeMade, Cost, DeficitExcerpt, History, Line, PromiseLine
 
 SHOWN = 100  # lines of a printed audit
 
@@ -97,6 +97,8 @@ class Audit(Answer):
     """plays and rewards over time; null before the first round"""
     changes_made: tuple[ChangeMade, ...]
     """the last changes of arms and promises, at most 100, the oldest first"""
+    ledger: tuple[PromiseLine, ...] = ()
+    """the promises that have ended, in that order, and then those of today; the last 1000 of either"""
     sources: tuple[str, ...] = ()
     """where the evidence is from that the policy learned beforehand, which counts for no promise"""
     name: str | None = None
@@ -109,7 +111,7 @@ class Audit(Answer):
     def __str__(self) -> str:
         """A table with one line per arm, in 80 columns, and the fault below it."""
         shown = self.lines[:SHOWN]
-        parts = [f"{number_of(self.arms, 'arm')}, {number_of(self.round, 'round')}, {self.algorithm}"]
+        parts = [f"{number_of(self.arms, 'arm')}, {number_of(self.rounds, 'round')}, {self.algorithm}"]
         parts += wrap(text.harmless(self.verdict), text.WIDTH, break_long_words=False, break_on_hyphens=False)
         if shown:
             parts.append(text.table(shown))

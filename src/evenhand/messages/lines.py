@@ -125,6 +125,47 @@ class BoundLine(Answer):
     """whether both are `kept`, or one is `missed` or `undecided`; null before they begin"""
 
 
+@dataclass(frozen=True)
+class PromiseLine(Answer):
+    """A promise to an arm or group, or a rest in which something was owed; of a largest share the excess is meant.
+
+    ``owed + lapsed = carried + forgiven + capped`` where it has ended.
+    """
+
+    name: str
+    """of the arm or group"""
+    kind: Literal["share", "cap", "group", "group_cap"]
+    """a share or a largest share, of an arm or of a group"""
+    share: float
+    """plays per round; 0 while nothing was promised"""
+    since: int
+    """the round after which it began"""
+    until: int | None
+    """its last round; null for a promise of today"""
+    rounds: int
+    """rounds in which it held; those that leases gave back do not count"""
+    plays: int
+    """plays in them"""
+    brought: float
+    """plays owed when it began; negative where ahead"""
+    owed: float
+    """plays owed when it ended, or now"""
+    carried: float
+    """of these, owed from then on"""
+    forgiven: float
+    """forgiven when it ended"""
+    capped: float
+    """beyond the limit of the change that ended it"""
+    lapsed: float
+    """of an advance, what did not count any more"""
+    began: datetime | None
+    """when it was made; null at the start"""
+    reason: str
+    """why it was made; `before the ledger` for all that an earlier version had counted"""
+    key: str
+    """id of the API key with which it was made; empty without one"""
+
+
 @dataclass(slots=True)  # frozen, they would take three times as long to make, and there may be many
 class Line(Answer):
     """What one arm was promised, what it got, and what its rewards were."""

@@ -92,6 +92,37 @@ def test_broken_promises_are_not_charged_the_price_of_kept_ones() -> None:
     assert audit.cost.incurred == pytest.approx(19 * 0.4, rel=0.15)
 
 
+def test_a_largest_share_that_is_used_up_has_cost_what_it_costs() -> None:
+    caps = {"a": 0.3, "b": 1.0, "c": 1.0}
+    bandit = decided("group_ucb", {"a": 0.9, "b": 0.5, "c": 0.2}, 1000, fractions=0.0, caps=caps, eta=1.0)
+    cost = bandit.audit().cost
+    assert cost is not None
+    assert cost.incurred == pytest.approx(1000 * 0.7 * 0.4, rel=0.1)
+    assert cost.incurred_low < 280.0 < cost.incurred_high  # type: ignore[operator]
+    bandit.promise(caps={"a": 0.5})
+    later = bandit.audit().cost
+    assert later is not None
+    assert later.incurred == cost.incurred
+
+
+def test_what_an_arm_or_group_was_given_stays_in_the_total() -> None:
+    bandit = decided("fucb", {"a": 0.9, "b": 0.5, "c": 0.2}, 1000, fractions=[0.0, 0.2, 0.3])
+    before = bandit.audit().cost
+    bandit.retire("c")
+    after = bandit.audit().cost
+    assert before is not None
+    assert after is not None
+    assert after.incurred == pytest.approx(before.incurred)
+    groups = [{"name": "north", "arms": ["b", "c"], "at_least": 0.5}]
+    bandit = decided("group_ucb", {"a": 0.9, "b": 0.5, "c": 0.2}, 1000, groups=groups, eta=1.0)
+    before = bandit.audit().cost
+    bandit.promise(groups={"north": {"at_least": 0.4}})
+    after = bandit.audit().cost
+    assert before is not None
+    assert after is not None
+    assert after.incurred == pytest.approx(before.incurred)
+
+
 def test_groups_and_merit_have_a_cost_with_an_interval() -> None:
     groups = [{"name": "north", "arms": ["b", "c"], "at_least": 0.5}]
     cost = decided("group_ucb", {"a": 0.9, "b": 0.4, "c": 0.6}, groups=groups).audit().cost

@@ -225,3 +225,12 @@ def test_doubts_and_silence_need_attention() -> None:
     assert never.health(now=1e6).status in ("good", "attention")
     played(never, rounds=1, reward=None, start=86_400.0 * 20)
     assert never.health(now=86_400.0 * 21).text.startswith("No reward has arrived yet")
+
+
+def test_an_arm_within_the_tolerance_of_its_policy_has_no_forecast() -> None:
+    """Arms go first only where they are more than five plays behind, so that nothing brings this one nearer."""
+    bandit = Bandit(["tea", "milk"], "fair_learn", fractions=[0.5, 0.0], tolerance=5.0)
+    for _ in range(8):
+        bandit.decide(available=["milk"])
+    line = bandit.audit().lines[0]
+    assert (line.deficit, line.catch_up_rounds) == (4.0, None)

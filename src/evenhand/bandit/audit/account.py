@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from evenhand.bandit.audit.bounds import bounds_of
+from evenhand.bandit.audit.promises import caused, ledger_of
 from evenhand.bandit.ledger import whole
 from evenhand.bandit.record import Record
 from evenhand.core.parts import rules_of
@@ -28,13 +31,15 @@ class Account:
         self.fractions = record.fractions  # promised share of the rounds; None where no share is promised
         self.merit = policy.merit  # of a mean scaled to [0, 1], to which a share is proportional; None for none
         self.caps = None if policy.caps is None else np.broadcast_to(policy.caps, len(self.names))
-        self.since = state.begun.rounds  # rounds before each arm's promise began
+        self.since = state.begun.rounds  # rounds that do not count for each arm's promise, such as those before
         owed, promised = record.owed(), record.promised
         self.keeping = keeping_of(policy, len(self.names), max(self.round, 1))
         kept = policy.promises_shares  # a share with a price has no account
+        self.opened = record.ledger.opened(self.since) if kept else self.since  # the same in rounds decided
         self.kept_for_price = not kept
         rules = rules_of(policy.fairness)
-        self.owed_first = rules is not None and rules.owed == "first"  # arms in arrears play before all others
+        #: Whether arms that are more than a play behind play before all others.
+        self.owed_first = rules is not None and rules.owed == "first" and rules.tolerance <= 1.0
         running = np.where(promised, state.round - state.begun.rounds, 0.0)
         self.rounds_promised: Array = running + record.ledger.rounds_of_shares().astype(float)  # so far
         self.balance = record.ledger.balance(promised & kept, state.begun, whole(owed * kept), state.tally.pulls)
@@ -54,6 +59,7 @@ class Account:
         #: Known rewards without the zeros of those that arrived late.
         self.certain: Array = self.known - np.minimum(self.late, self.known - self.received)
 
+        self.ledger, self.caused = partial(ledger_of, record), partial(caused, record)  # a health asks for neither
         self.groups = policy.groups  # arms that are promised shares together, and of these promises since when
         self.bounds = bounds_of(record)  # a line for each group, and for each arm with a cap
 

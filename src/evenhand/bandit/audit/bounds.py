@@ -14,7 +14,7 @@ from evenhand.policy.groups import Bounds, caps_of, floors_of, membership
 
 
 def bounds_of(record: Record) -> tuple[BoundLine, ...]:
-    """A line for each group, and then one for each arm with a cap."""
+    """A line for each group, and then one for each arm that is not retired and has a cap."""
     if not record.policy.fairness.traits.limits:
         return ()
     return (*_groups(record), *_caps(record))
@@ -43,7 +43,7 @@ def _caps(record: Record) -> Iterator[BoundLine]:
     limits, bounds = np.broadcast_to(caps, len(names)), state.fairness
     pulls, owed, fractions = state.tally.pulls, record.owed(), record.fractions
     room = bounds.caps.owed(limits, state.round, pulls)
-    for arm in np.flatnonzero(limits < 1.0).tolist():
+    for arm in np.flatnonzero((limits < 1.0) & record.arms.active).tolist():  # that of a retired arm rests
         floor = 0.0 if fractions is None else fractions.item(arm)
         accounts = [state.begun] * (floor > 0.0) + [bounds.caps]
         limit = (floor, limits.item(arm))

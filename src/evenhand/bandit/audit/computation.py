@@ -66,6 +66,7 @@ def audit(account: Account, limit: int | None, now: float) -> Audit:
         cost=cost_of(account),
         history=account.history,
         changes_made=account.changes_made,
+        ledger=account.ledger(),
         sources=tuple(account.sources),
     )
 
@@ -105,7 +106,7 @@ def _lines(
         np.logical_not(account.active[places]).tolist(),
         [None] * len(names) if promised is None else promised[places].tolist(),
         [words[place] for place in places.tolist()],
-        _whole(since),
+        _whole(account.opened[places]),
         _whole(rounds),
         _whole(plays),
         _or_none(_ratio(plays, rounds)),

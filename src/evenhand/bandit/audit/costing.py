@@ -9,7 +9,7 @@ import numpy as np
 
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.ledger import PLAY
-from evenhand.core.state import Array
+from evenhand.core.state import Array, Mask
 from evenhand.environment.availability import Joint
 from evenhand.inference.means import CONFIDENCE, shrunk
 from evenhand.inference.sequences import mean_rewards
@@ -41,75 +41,80 @@ def cost_of(account: Account) -> Cost | None:
 
 
 class _Prices:
-    """What is computed from the mean rewards of the arms that are not retired, scaled to [0, 1]."""
+    """What is computed from the mean rewards of arms, scaled to [0, 1].
+
+    The price is of the arms that are not retired. What was incurred is also of those to which promises gave plays.
+    """
 
     def __init__(self, account: Account, bounded: bool) -> None:
         low, high = account.limits
-        self.account, self.bounded, active = account, bounded, account.active
-        means: Array = (account.sums[active] / account.known[active] - low) / (high - low)
-        self.low, self.high = _means(account)
-        self.given = _given(account)[active]
-        self.likely = shrunk(means, account.known[active])[np.newaxis]
+        self.account, self.bounded, given = account, bounded, _given(account)
+        counted = account.active | (given > 0.0)
+        self.given, self.active, known = given[counted], account.active[counted], account.known[counted]
+        means: Array = (account.sums[counted] / np.maximum(known, 1.0) - low) / (high - low)
+        self.low, self.high = _means(account, counted)
+        self.likely = shrunk(np.where(known > 0.0, means, 0.5), np.maximum(known, 1e-9))
 
-    def free(self, means: Array) -> Array:
-        """(draws,), the expected reward per round of the m best arms, of (draws, arms)."""
-        return np.asarray(np.sort(means, axis=1)[:, ::-1][:, : self.account.plays].sum(axis=1))
+    def free(self, means: Array) -> float:
+        """The expected reward per round of the m best arms."""
+        return float(np.sort(means[self.active])[-self.account.plays :].sum())
 
-    def kept(self, means: Array) -> Array:
-        """(draws,), the largest expected reward per round that keeps the promises."""
-        account = self.account
+    def kept(self, means: Array) -> float:
+        """The largest expected reward per round that keeps the promises."""
+        account, of_active = self.account, means[self.active]
         if account.merit is not None:
-            shares = [proportional(account.merit(np.clip(row, 0.0, 1.0)), account.plays, None) for row in means]
-            return np.array([float(share @ row) for share, row in zip(shares, means, strict=True)])
+            share = proportional(account.merit(np.clip(of_active, 0.0, 1.0)), account.plays, None)
+            return float(share @ of_active)
         if self.bounded:
-            return np.array([_largest_bounded(account, row) for row in means])
+            return _largest_bounded(account, of_active)
         assert account.fractions is not None
-        return self.free(means) - cost_of_shares(means, account.fractions[account.active], account.plays)
+        cost = cost_of_shares(of_active[np.newaxis], account.fractions[account.active], account.plays)
+        return self.free(means) - float(cost[0])
 
-    def price(self, means: Array) -> Array:
-        """(draws,), what keeping the promises costs per round."""
-        return self.free(means) - self.kept(means)
-
-    def incurred(self, means: Array) -> Array:
-        """(draws,), what plays that were given for promises would have brought with the last of the m best arms."""
-        best = np.sort(means, axis=1)[:, -self.account.plays, np.newaxis]
-        return np.asarray(np.maximum(best - means, 0.0) @ self.given)
+    def price(self) -> float:
+        """What keeping the promises likely costs per round."""
+        return self.free(self.likely) - self.kept(self.likely)
 
     def price_ends(self) -> tuple[float, float]:
         """The range of the price over all means in their intervals, or wider."""
-        account, low, high = self.account, self.low[np.newaxis], self.high[np.newaxis]
+        account, low, high = self.account, self.low[self.active], self.high[self.active]
         if account.merit is None and not self.bounded:
             assert account.fractions is not None
-            return cost_interval(self.low, self.high, account.fractions[account.active], account.plays)
+            return cost_interval(low, high, account.fractions[account.active], account.plays)
         if account.merit is not None:
-            least, most = allowed_shares(account.merit, self.low, self.high, account.plays)
-            kept = (float(least @ self.low), float(most @ self.high))
+            least, most = allowed_shares(account.merit, low, high, account.plays)
+            kept = (float(least @ low), float(most @ high))
         else:  # both optima grow with every mean
-            kept = (float(self.kept(low)[0]), float(self.kept(high)[0]))
-        return max(0.0, float(self.free(low)[0]) - kept[1]), max(0.0, float(self.free(high)[0]) - kept[0])
+            kept = (self.kept(self.low), self.kept(self.high))
+        return max(0.0, self.free(self.low) - kept[1]), max(0.0, self.free(self.high) - kept[0])
+
+    def incurred(self) -> float:
+        """What the last of the m best arms would likely have brought more in plays that promises asked for."""
+        return self._missed(self.likely, self.likely)
 
     def incurred_ends(self) -> tuple[float, float]:
         """The range of what was incurred."""
-        at = -self.account.plays
-        least, most = np.sort(self.low)[at], np.sort(self.high)[at]
-        return (
-            float(np.maximum(least - self.high, 0.0) @ self.given),
-            float(np.maximum(most - self.low, 0.0) @ self.given),
-        )
+        return self._missed(self.low, self.high), self._missed(self.high, self.low)
+
+    def _missed(self, best: Array, means: Array) -> float:
+        return float(np.maximum(np.sort(best[self.active])[-self.account.plays] - means, 0.0) @ self.given)
 
 
 def _given(account: Account) -> Array:
-    """(arms,), the plays of each arm so far that its promises, or those of its groups, asked for."""
+    """(arms,), the plays of each arm so far that promises asked for: floors, and caps that left no room for others."""
+    pulls = account.pulls
     if account.merit is not None:
-        deserved = deserved_shares(account)
-        return np.minimum(account.pulls, deserved * account.rounds)
-    balance = account.balance
-    given = np.clip(np.minimum(balance.paid, balance.due / PLAY), 0.0, None)
-    for group, line in zip(account.groups, account.bounds, strict=False):
-        plays, places = account.pulls[group["arms"]], group["arms"]
-        more = min(float(line.plays), line.plays + line.owed) - float(given[places].sum())
+        return np.where(account.active, np.minimum(pulls, deserved_shares(account) * account.seen), pulls)
+    given = np.clip(np.minimum(account.balance.paid, account.balance.due / PLAY), 0.0, None)
+    asked, barred = account.caused()
+    for places, number in asked:
+        plays, more = pulls[places], number - given[places].sum()
         if more > 0.0 and plays.sum() > 0.0:
             given[places] += more * plays / plays.sum()
+    for places, number in barred:
+        others = np.maximum(pulls - given, 0.0)
+        others[places] = 0.0
+        given += others * min(1.0, number / max(others.sum(), 1.0))
     return np.asarray(given)
 
 
@@ -163,12 +168,11 @@ def _largest_cost(low: Array, high: Array, fractions: Array, plays: int) -> floa
     return float(np.sort(fractions * (high.max() - low))[plays:].sum())
 
 
-def _means(account: Account) -> tuple[Array, Array]:
-    """Intervals of the mean rewards of the arms, scaled to [0, 1], that hold for all arms together."""
-    active = account.active
-    confidence = 1.0 - (1.0 - CONFIDENCE) / np.count_nonzero(active)
+def _means(account: Account, counted: Mask) -> tuple[Array, Array]:
+    """Intervals of the mean rewards of some arms, scaled to [0, 1], that hold for all of these together."""
+    confidence = 1.0 - (1.0 - CONFIDENCE) / np.count_nonzero(counted)
     low, high = mean_rewards(
-        account.pulls[active], account.certain[active], account.sums[active], account.limits, confidence
+        account.pulls[counted], account.certain[counted], account.sums[counted], account.limits, confidence
     )
     smallest, largest = account.limits
     low, high = np.nan_to_num(low, nan=smallest), np.nan_to_num(high, nan=largest)
@@ -193,9 +197,7 @@ def _answer(account: Account, prices: _Prices) -> Cost:
     """The cost in the unit of the rewards."""
     low, high = account.limits
     span = high - low
-    of_best, price, incurred = (
-        span * float(one(prices.likely)[0]) for one in (prices.free, prices.price, prices.incurred)
-    )
+    of_best, price, incurred = (span * one for one in (prices.free(prices.likely), prices.price(), prices.incurred()))
     best = low * account.plays + of_best  # per round, if nothing were promised
     if not math.isfinite(price * account.round + incurred + best * account.round):
         return _unknown("Not computed: the rewards are too large.")

@@ -63,7 +63,7 @@ def audit_figure(audit: Audit) -> Figure:
         ['share of rounds since the promise began', 'estimated reward, 95% interval']
     """
     name = "" if audit.name is None else f"{audit.name}: "
-    title = f"{name}{audit.algorithm} after {number_of(audit.round, 'round')}"
+    title = f"{name}{audit.algorithm} after {number_of(audit.rounds, 'round')}"
     return _drawn(audit.lines, audit.arms, title, audit.fault)
 
 

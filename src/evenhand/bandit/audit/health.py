@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from evenhand.bandit.audit.account import Account
-from evenhand.bandit.audit.judged import Judged, verdict
+from evenhand.bandit.audit.judged import Judged, verdict, waiting
 from evenhand.core.errors import number_of
 from evenhand.messages.answers import AllocationHealth, moment
 
@@ -21,12 +21,12 @@ def health_of(account: Account, judged: Judged, fault: str, doubts: int, closed:
     worst, silence = judged.worst(), _silence(account, now)
     status, text = "good", verdict(account, judged)
     if closed:
-        status, text = "closed", f"Closed after {number_of(account.round, 'round')}."
+        status, text = "closed", f"Closed after {number_of(account.rounds, 'round')}."
     elif fault:
         status, text = "bad", f"With the recent availability, {fault}"
     elif missed:
         status = "bad"
-    elif worst is not None and worst.by_rule:
+    elif (worst is not None and worst.by_rule) or waiting(account).size:
         status = "attention"
     elif doubts:
         status = "attention"
@@ -51,7 +51,8 @@ def _furthest(account: Account) -> tuple[float | None, str | None]:
     by_group = max(groups, default=-np.inf)
     by_arm, arm = -np.inf, None
     if account.merit is None and account.fractions is not None:
-        owed = np.where(account.active & (account.fractions > 0.0), account.deficits, -np.inf)
+        counted = account.active & ((account.fractions > 0.0) | (account.deficits > 0.0))
+        owed = np.where(counted, account.deficits, -np.inf)
         by_arm, arm = float(owed.max()), account.names[int(owed.argmax())]
     most = max(by_arm, by_group)
     return (
@@ -71,5 +72,5 @@ def _silence(account: Account, now: float) -> str:
     if min(now, account.decided) - since <= max(SILENT * usual, SPARSE * gap, HOUR):
         return ""
     if account.rewarded is None:
-        return f"No reward has arrived yet, though {number_of(account.round, 'round was', 'rounds were')} decided."
+        return f"No reward has arrived yet, though {number_of(account.rounds, 'round was', 'rounds were')} decided."
     return "No reward has arrived for much longer than usual, though rounds were decided."

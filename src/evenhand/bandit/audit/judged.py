@@ -13,7 +13,7 @@ from evenhand.bandit.ledger import PLAY
 from evenhand.core.state import Array
 from evenhand.judgement.judge import VERDICTS, Judgement, Judgements, judge
 from evenhand.judgement.keeping import Keeping
-from evenhand.judgement.sentences import Case, of_all, sentence
+from evenhand.judgement.sentences import WHOLE, Case, of_all, resting, sentence
 from evenhand.messages.audit_text import plain
 from evenhand.messages.lines import BoundLine
 
@@ -121,9 +121,19 @@ def verdict(account: Account, found: Judged) -> str:
     if account.merit is not None:
         return "The shares follow the merit of the arms, as it is estimated in each round."
     kept, missed, undecided = found.tally()
+    worst, rest = found.worst(), resting([(plain(account.names[at]), account.deficits[at]) for at in waiting(account)])
     if kept + missed + undecided == 0:
         later = account.bounds or (account.fractions is not None and (account.fractions * account.active).any())
-        return "The promises begin with the next round." if later else "No share is promised to any arm."
-    worst = found.worst()
-    text = of_all(kept, missed, undecided)
-    return f"{text}." if worst is None or missed + undecided == 0 else f"{text}; {sentence(worst)}."
+        text = "The promises begin with the next round" if later else "No share is promised to any arm"
+    else:
+        text = of_all(kept, missed, undecided)
+        text += f"; {sentence(worst)}" if worst is not None and missed + undecided else ""
+    return f"{text}. {rest}." if rest else f"{text}."
+
+
+def waiting(account: Account) -> NDArray[np.intp]:
+    """The arms that are owed more than a play, for which nothing is promised now; the largest arrears first."""
+    none = np.ones(len(account.names), dtype=bool) if account.fractions is None else account.fractions == 0.0
+    none &= account.active & (account.keeping.keeps == "count")  # the others repay nothing
+    places = np.flatnonzero(none & (account.deficits > WHOLE))
+    return places[np.argsort(-account.deficits[places], kind="stable")]

@@ -28,7 +28,7 @@ def reasons(lines: Sequence[Line], account: Account, judged: Judged) -> list[str
     (caps, groups), place = _bounded(account), {name: at for at, name in enumerate(account.names)}
     found = []
     for line in lines:
-        parts = ["It is retired, so it plays no more.", _waiting(line)]
+        parts = ["It is retired, so it plays no more.", _waiting(line, account)]
         if not line.retired:
             cap, group = caps.get(line.arm, ""), groups.get(line.arm, "")
             parts = [_owing(line, account, judged, place[line.arm], bool(group)), cap, group]
@@ -42,7 +42,7 @@ def _owing(line: Line, account: Account, judged: Judged, place: int, grouped: bo
     if account.merit is not None:
         return f"Its share follows its merit, which now deserves {percent(line.promised or 0.0)}."
     if not line.promised:
-        return " ".join(filter(None, (f"Nothing is promised to it{' alone' * grouped}.", _waiting(line))))
+        return " ".join(filter(None, (f"Nothing is promised to it{' alone' * grouped}.", _waiting(line, account))))
     found = judged.of_arm(place)
     if found is None:
         return f"Its promise of {percent(line.promised)} begins with the next round."
@@ -52,10 +52,10 @@ def _owing(line: Line, account: Account, judged: Judged, place: int, grouped: bo
     return text
 
 
-def _waiting(line: Line) -> str:
-    """What is owed while nothing is promised."""
+def _waiting(line: Line, account: Account) -> str:
+    """What is owed while nothing is promised, to be repaid."""
     owed = line.deficit or 0.0
-    if owed <= 0.0 or (line.promised and not line.retired):
+    if owed <= 0.0 or (line.promised and not line.retired) or account.keeping.keeps != "count":
         return ""
     return f"It is owed {counted(owed)}, waiting for its next promise."
 
