@@ -65,7 +65,7 @@ def outcome(root: Path, fault: Fault) -> str:
         return f"stands {text.count(fault.source)} times"
     path.write_text(text.replace(fault.source, fault.broken), encoding="utf-8")
     tests = [str(path), *(str(root / "tests" / place) for place in fault.tests)]
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "2", "-p", "no:cacheprovider", *tests]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider", *tests]
     surroundings = os.environ | {"PYTHONPATH": str(root / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         done = subprocess.run(command, cwd=root, env=surroundings, capture_output=True, timeout=SECONDS, check=False)

@@ -25,9 +25,7 @@ def ucb1(*, exploration: float = 2.0, evidence: EvidenceLike = "received", plays
 
     Args:
         exploration: c ≥ 0.
-        evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
-            are 1, so that the bound holds however delays depend on rewards), ``"pessimistic"`` (they are 0) or
-            ``"mature"`` (they are 1, and only pulls count that are old enough; needs feedback that names its pulls).
+        evidence: of missing rewards, ``"received"``, ``"optimistic"``, ``"pessimistic"`` or ``"mature"``; see `fucb`.
         plays: m, arms played per round.
 
     Example:
@@ -48,11 +46,8 @@ def thompson(*, evidence: EvidenceLike = "received", prior: PriorLike = UNIFORM,
     Promise: none.
 
     Args:
-        evidence: what to believe of rewards that have not arrived: ``"received"``, ``"optimistic"`` (they are 1),
-            ``"pessimistic"`` (they are 0), ``"both"``, the mean of an optimistic and a pessimistic draw, or
-            ``"mature"``, that mean for the pulls that are old enough, which needs feedback that names its pulls.
-        prior: a and b of the prior ``Beta(a, b)``, above 0, or such a pair per arm, in their order or by name;
-            (1, 1) is uniform.
+        evidence: of missing rewards, as of `fucb` or ``"both"``; see `f_ts`.
+        prior: a and b > 0 of ``Beta(a, b)``, or a pair per arm, in their order or by name; (1, 1) is uniform.
         plays: m, arms played per round.
 
     Example:
@@ -117,8 +112,7 @@ def mp_ts_d(*, prior: PriorLike = UNIFORM, plays: int = 1) -> Policy:
     Promise: none; a baseline that earns much and is not fair.
 
     Args:
-        prior: a and b of the prior ``Beta(a, b)``, above 0, or such a pair per arm, in their order or by name;
-            (1, 1) is uniform.
+        prior: a and b > 0 of ``Beta(a, b)``, or a pair per arm, in their order or by name; (1, 1) is uniform.
         plays: m, arms played per round.
 
     Example:

@@ -120,8 +120,7 @@ def d_ts(*, discount: float, evidence: EvidenceLike = "received", prior: PriorLi
     Args:
         discount: γ in (0, 1), weight of a round in units of the next one.
         evidence: what to believe of rewards that have not arrived.
-        prior: a and b of the prior ``Beta(a, b)``, above 0, or such a pair per arm, in their order or by name;
-            (1, 1) is uniform.
+        prior: a and b > 0 of ``Beta(a, b)``, or a pair per arm, in their order or by name; (1, 1) is uniform.
         plays: m, arms played per round.
 
     Example:

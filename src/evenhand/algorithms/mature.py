@@ -62,8 +62,7 @@ def m_fcts_d(merit: MeritLike, *, cap: bool = False, prior: PriorLike = UNIFORM,
     Args:
         merit: f, a positive function of the mean reward.
         cap: let merits through under which a share could exceed one; the excess is shared among the others.
-        prior: a and b of the prior ``Beta(a, b)``, above 0, or such a pair per arm, in their order or by name;
-            (1, 1) is uniform.
+        prior: a and b > 0 of ``Beta(a, b)``, or a pair per arm, in their order or by name; (1, 1) is uniform.
         plays: m, arms played per round.
 
     Example:
@@ -129,8 +128,7 @@ def q_fcts_d(
         merit: f, a positive function of the mean reward.
         untestable: ``"trust"`` (as FCTS-D) or ``"doubt"`` (as M-FCTS-D), while fewer than two delays have 20 rewards.
         cap: let merits through under which a share could exceed one; the excess is shared among the others.
-        prior: a and b of the prior ``Beta(a, b)``, above 0, or such a pair per arm, in their order or by name;
-            (1, 1) is uniform.
+        prior: a and b > 0 of ``Beta(a, b)``, or a pair per arm, in their order or by name; (1, 1) is uniform.
         plays: m, arms played per round.
 
     Example:

@@ -115,8 +115,7 @@ def fcts_d(
         merit: f, a positive function of the mean reward.
         free_start: one pull of every arm before round 1 that no measure sees, as in the published code.
         cap: let merits through under which a share could exceed one; the excess is shared among the others.
-        prior: a and b of the prior ``Beta(a, b)``, above 0, or such a pair per arm, in their order or by name;
-            (1, 1) is uniform.
+        prior: a and b > 0 of ``Beta(a, b)``, or a pair per arm, in their order or by name; (1, 1) is uniform.
         plays: m, arms played per round.
 
     Example:
@@ -145,8 +144,7 @@ def op_fcts_d(
         merit: f, a positive function of the mean reward.
         free_start: one pull of every arm before round 1 that no measure sees, as in the published code.
         cap: let merits through under which a share could exceed one; the excess is shared among the others.
-        prior: a and b of the prior ``Beta(a, b)``, above 0, or such a pair per arm, in their order or by name;
-            (1, 1) is uniform.
+        prior: a and b > 0 of ``Beta(a, b)``, or a pair per arm, in their order or by name; (1, 1) is uniform.
         plays: m, arms played per round.
 
     Example:
@@ -221,8 +219,7 @@ def fairx_ts(merit: MeritLike, *, prior: PriorLike = UNIFORM) -> Policy:
 
     Args:
         merit: f, a positive function of the mean reward.
-        prior: a and b of the prior ``Beta(a, b)``, above 0, or such a pair per arm, in their order or by name;
-            (1, 1) is uniform.
+        prior: a and b > 0 of ``Beta(a, b)``, or a pair per arm, in their order or by name; (1, 1) is uniform.
 
     Example:
         >>> from evenhand.merit import Power

@@ -155,8 +155,7 @@ def f_ts(
         evidence: what to believe of rewards that have not arrived: ``"received"``, ``"optimistic"`` (they are 1),
             ``"pessimistic"`` (they are 0), ``"both"``, the mean of an optimistic and a pessimistic draw, or
             ``"mature"``, that mean for the pulls that are old enough, which needs feedback that names its pulls.
-        prior: a and b of the prior ``Beta(a, b)``, above 0, or such a pair per arm, in their order or by name;
-            (1, 1) is uniform.
+        prior: a and b > 0 of ``Beta(a, b)``, or a pair per arm, in their order or by name; (1, 1) is uniform.
         plays: m, arms played per round.
 
     Example:
@@ -190,9 +189,7 @@ def eta_fucb(
         surplus: ``"counted"`` as printed, so that the best arm's surplus counts against it; ``"ignored"`` adds only
             what is owed.
         exploration: c of UCB1.
-        evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
-            are 1, so that the bound holds however delays depend on rewards), ``"pessimistic"`` (they are 0) or
-            ``"mature"`` (they are 1, and only pulls count that are old enough; needs feedback that names its pulls).
+        evidence: of missing rewards, ``"received"``, ``"optimistic"``, ``"pessimistic"`` or ``"mature"``; see `fucb`.
         plays: m, arms played per round.
 
     Example:
@@ -226,9 +223,7 @@ def fair_learn(
         fractions: (arms,), promised shares τ_k of the rounds.
         tolerance: α ≥ 0, plays that an arm may be behind before it goes first.
         exploration: c of UCB1.
-        evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
-            are 1, so that the bound holds however delays depend on rewards), ``"pessimistic"`` (they are 0) or
-            ``"mature"`` (they are 1, and only pulls count that are old enough; needs feedback that names its pulls).
+        evidence: of missing rewards, ``"received"``, ``"optimistic"``, ``"pessimistic"`` or ``"mature"``; see `fucb`.
         plays: m, arms played per round.
 
     Example:
@@ -271,9 +266,7 @@ def lfg(
         exploration: c ≥ 0.
         clip: whether to cut the bound at 1.
         ties: ``"random"`` or ``"first"`` (lowest index).
-        evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
-            are 1, so that the bound holds however delays depend on rewards), ``"pessimistic"`` (they are 0) or
-            ``"mature"`` (they are 1, and only pulls count that are old enough; needs feedback that names its pulls).
+        evidence: of missing rewards, ``"received"``, ``"optimistic"``, ``"pessimistic"`` or ``"mature"``; see `fucb`.
         plays: m, arms played per round.
 
     Example:
@@ -314,11 +307,8 @@ def tscsf_b(
         eta: η ≥ 0 or inf, owed plays that outweigh one unit of reward; inf ignores the queue.
         weights: w_i ≥ 0, what a unit of reward of each arm counts.
         queue: ``"exact"`` as printed, or ``"recursive"`` as in LFG.
-        evidence: what to believe of rewards that have not arrived: ``"received"``, ``"optimistic"`` (they are 1),
-            ``"pessimistic"`` (they are 0), ``"both"``, the mean of an optimistic and a pessimistic draw, or
-            ``"mature"``, that mean for the pulls that are old enough, which needs feedback that names its pulls.
-        prior: a and b of the prior ``Beta(a, b)``, above 0, or such a pair per arm, in their order or by name;
-            (1, 1) is uniform.
+        evidence: of missing rewards, as of `fucb` or ``"both"``; see `f_ts`.
+        prior: a and b > 0 of ``Beta(a, b)``, or a pair per arm, in their order or by name; (1, 1) is uniform.
         plays: m, arms played per round.
 
     Example:
@@ -354,9 +344,7 @@ def hard_threshold_ucb(
         fractions: (arms,), shares τ_k of the rounds below which an arm is penalised.
         penalties: A_k ≥ 0, price of a missing play, one number or one per arm.
         exploration: c of UCB1.
-        evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
-            are 1, so that the bound holds however delays depend on rewards), ``"pessimistic"`` (they are 0) or
-            ``"mature"`` (they are 1, and only pulls count that are old enough; needs feedback that names its pulls).
+        evidence: of missing rewards, ``"received"``, ``"optimistic"``, ``"pessimistic"`` or ``"mature"``; see `fucb`.
         plays: m, arms played per round.
 
     Example:
@@ -388,9 +376,7 @@ def soft_threshold_ucb(
         fractions: (arms,), shares τ_k of the rounds below which an arm is penalised.
         penalties: A_k ≥ 0, price of a missing play, one number or one per arm.
         exploration: c of UCB1.
-        evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
-            are 1, so that the bound holds however delays depend on rewards), ``"pessimistic"`` (they are 0) or
-            ``"mature"`` (they are 1, and only pulls count that are old enough; needs feedback that names its pulls).
+        evidence: of missing rewards, ``"received"``, ``"optimistic"``, ``"pessimistic"`` or ``"mature"``; see `fucb`.
         plays: m, arms played per round.
 
     Example:

@@ -88,8 +88,7 @@ def group_ts(
         eta: η ≥ 0, owed plays that outweigh one unit of reward.
         evidence: what to believe of rewards that have not arrived: ``"received"``, ``"optimistic"`` (they are 1),
             ``"pessimistic"`` (they are 0), or ``"both"``, the mean of an optimistic and a pessimistic draw.
-        prior: a and b of the prior ``Beta(a, b)``, above 0, or such a pair per arm, in their order or by name;
-            (1, 1) is uniform.
+        prior: a and b > 0 of ``Beta(a, b)``, or a pair per arm, in their order or by name; (1, 1) is uniform.
         plays: m, arms played per round.
 
     Example:
@@ -178,8 +177,7 @@ def floor_ts(
             contextual bandits (2026), which takes the floor away again: 7.1% for 10% with five arms.
         evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
             are 1) or ``"pessimistic"`` (they are 0).
-        prior: a and b of the prior ``Beta(a, b)``, above 0, or such a pair per arm, in their order or by name;
-            (1, 1) is uniform.
+        prior: a and b > 0 of ``Beta(a, b)``, or a pair per arm, in their order or by name; (1, 1) is uniform.
 
     Example:
         >>> floor_ts([0.1, 0.2]).fractions
