@@ -6,12 +6,48 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
 
+from evenhand.cli.main import run
 from tests.service.databases import GIVEN, Postgres, drop_database, make_database
 from tests.service.running import Launcher, Server
+
+Evenhand = Callable[..., CompletedProcess[str]]
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of a test marked `covering` the main run takes combinations with every value of every parameter."""
+    groups: dict[str, list[tuple[pytest.Item, set[tuple[str, int]]]]] = {}
+    for item in items:
+        if item.get_closest_marker("covering") and not item.get_closest_marker("slow"):
+            values = {(name, id(value)) for name, value in vars(item)["callspec"].params.items()}
+            groups.setdefault(item.nodeid.partition("[")[0], []).append((item, values))
+    for group in groups.values():
+        open_values = set[tuple[str, int]]().union(*(values for _, values in group))
+        while group:
+            best = max(range(len(group)), key=lambda place: len(group[place][1] & open_values))
+            item, values = group.pop(best)
+            if not values & open_values:
+                item.add_marker(pytest.mark.slow)
+            open_values -= values
+
+
+@pytest.fixture
+def evenhand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Evenhand:
+    """Runs ``evenhand`` in an empty folder, in this process."""
+
+    def call(*words: str | Path) -> CompletedProcess[str]:
+        monkeypatch.chdir(tmp_path)
+        capsys.readouterr()
+        status = run([*map(str, words)])
+        shown = capsys.readouterr()
+        return CompletedProcess(words, status, shown.out, shown.err)
+
+    return call
 
 
 @pytest.fixture(scope="session")

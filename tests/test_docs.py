@@ -113,16 +113,15 @@ def test_every_public_module_is_in_the_api_reference() -> None:
     assert sorted(named) == sorted(module.__name__ for module in FACES.modules())
 
 
-@pytest.mark.parametrize("name", described())
-def test_docstring_begins_with_a_summary(name: str) -> None:
-    thing = PUBLIC[name]
-    text = thing.__doc__
-    assert text, "no docstring"
-    assert not text.startswith(f"{thing.__name__}("), "the docstring is the one that dataclasses makes up"
-    assert text.split("\n\n")[0].rstrip().endswith((".", ":", "``.")), "the summary is not a sentence"
-    for key, member in vars(thing).items() if inspect.isclass(thing) else ():
-        if not key.startswith("_") and (inspect.isfunction(member) or isinstance(member, property)):
-            assert member.__doc__, f"{key} has no docstring"
+def test_every_docstring_begins_with_a_summary() -> None:
+    for name, thing in described().items():
+        text = thing.__doc__
+        assert text, f"{name} has no docstring"
+        assert not text.startswith(f"{thing.__name__}("), f"{name}: the docstring is the one that dataclasses makes up"
+        assert text.split("\n\n")[0].rstrip().endswith((".", ":", "``.")), f"{name}: the summary is not a sentence"
+        for key, member in vars(thing).items() if inspect.isclass(thing) else ():
+            if not key.startswith("_") and (inspect.isfunction(member) or isinstance(member, property)):
+                assert member.__doc__, f"{name}.{key} has no docstring"
 
 
 def needs_example(thing: Any) -> bool:
@@ -141,19 +140,18 @@ def needs_example(thing: Any) -> bool:
     return thing not in bases and not abstract and not issubclass(thing, Exception) and not returned and not described
 
 
-@pytest.mark.parametrize("name", [name for name, thing in described().items() if needs_example(thing)])
-def test_docstring_has_an_example(name: str) -> None:
-    assert ">>> " in (PUBLIC[name].__doc__ or "")
+def test_every_docstring_has_an_example() -> None:
+    needing = {name: thing for name, thing in described().items() if needs_example(thing)}
+    assert needing
+    assert not [name for name, thing in needing.items() if ">>> " not in (thing.__doc__ or "")]
 
 
-@pytest.mark.parametrize("name", functions())
-def test_arguments_are_described(name: str) -> None:
+def test_all_arguments_are_described() -> None:
     """Ruff's D417 checks that an existing section names all of them; a change describes those of its shortcut."""
-    function = functions()[name]
-    if "`evenhand.changes." in (function.__doc__ or ""):
-        return
-    arguments = {one for one in inspect.signature(function).parameters if one not in ("self", "cls")}
-    assert "    Args:\n" in (function.__doc__ or "") or not arguments
+    for name, function in functions().items():
+        text = function.__doc__ or ""
+        arguments = {one for one in inspect.signature(function).parameters if one not in ("self", "cls")}
+        assert "`evenhand.changes." in text or "    Args:\n" in text or not arguments, name
 
 
 #: Types that say nothing about shape, unit or range: numbers, arrays, tables, collections. Objects describe themselves.
@@ -161,12 +159,11 @@ BARE = re.compile(r"\b(float|int|Array|NDArray|Mask|DataFrame|Any|object|dict|li
 SHAPE = re.compile(r"\((?:…|[a-z]+), ?[^)]*\)")  # such as (lanes, arms); in the summary it is enough
 
 
-@pytest.mark.parametrize("name", functions())
-def test_what_is_returned_is_described(name: str) -> None:
-    function = functions()[name]
-    text, returned = function.__doc__ or "", str(function.__annotations__.get("return", ""))
-    if BARE.search(returned):
-        assert "    Returns:\n" in text or "    Yields:\n" in text or SHAPE.search(text.split("\n\n")[0])
+def test_all_that_is_returned_is_described() -> None:
+    for name, function in functions().items():
+        text, returned = function.__doc__ or "", str(function.__annotations__.get("return", ""))
+        if BARE.search(returned):
+            assert "    Returns:\n" in text or "    Yields:\n" in text or SHAPE.search(text.split("\n\n")[0]), name
 
 
 # Algorithms
@@ -376,8 +373,8 @@ def test_a_slow_machine_adds_no_notice_to_an_example(monkeypatch: pytest.MonkeyP
     assert "no answer from" not in got
 
 
-#: Pages whose examples take more than ten seconds.
-LONG = ("howto/spread.md", "reference/command-line.md")
+#: Pages whose examples take some seconds.
+LONG = ("howto/figures.md", "howto/merit.md", "howto/spread.md", "reference/command-line.md")
 
 
 @pytest.mark.usefixtures("workplace")
@@ -477,11 +474,10 @@ def test_python_of_the_readme_runs_in_its_order() -> None:
 SHELL = re.compile(r"(?:^|[;&|(] *|exec \S+ |-- )(?:\S*/bin/)?evenhand ((?:[^\n;&|<>#)\\]|\\\n)+)", flags=re.MULTILINE)
 
 
-@pytest.mark.parametrize("path", [*PAGES, "../README.md"])
-def test_commands_in_shell_blocks_exist_with_their_options(path: str) -> None:
+def test_commands_in_shell_blocks_exist_with_their_options() -> None:
     """What a console block shows is run; shell blocks change the machine, so that their commands are only read."""
-    text = (DOCS / path).read_text(encoding="utf-8")
-    for block in EXAMPLES.blocks(text):
+    texts = [(DOCS / path).read_text(encoding="utf-8") for path in (*PAGES, "../README.md")]
+    for block in [block for text in texts for block in EXAMPLES.blocks(text)]:
         for line in SHELL.findall(block.content) if block.language == "sh" else ():
             words = shlex.split(line.replace("\\\n", " "))
             command, rest = COMMAND_LINE, words

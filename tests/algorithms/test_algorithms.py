@@ -198,10 +198,15 @@ def builds() -> dict[str, Callable[[], Policy]]:
 
 
 BUILDS = builds()
+#: Each algorithm once, those with several plays with one or several, in turn.
+FIRST = {
+    [key for key in BUILDS if key.startswith(f"{name}-0-")][-1 if place % 2 else 0]
+    for place, name in enumerate(VARIANTS)
+}
 
 
 @pytest.mark.parametrize("check", POLICY_CHECKS, ids=[check.__name__ for check in POLICY_CHECKS])
-@pytest.mark.parametrize("name", thinned(BUILDS, lambda name: "-0-plays=" in name))
+@pytest.mark.parametrize("name", thinned(BUILDS, lambda name: name in FIRST))
 def test_check(name: str, check: Callable[[Policy, int], None]) -> None:
     check(BUILDS[name](), ARMS)
 

@@ -347,6 +347,7 @@ def queue_pair(r: Sequence[str], eta: str, weights: Sequence[str], queue: str, c
     )
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(
     ("kind", "sleeping"), [("table", False), ("means", False), ("table", True)], ids=["table", "means", "sleeping"]
 )
@@ -357,6 +358,7 @@ def test_bounds_and_deficits(pair: Pair, plays: int, kind: str, sleeping: bool) 
     assert played(pair[0](plays), given) == follow(pair[1](), given, plays)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(
     ("plays", "sleeping"), [(1, False), (1, True), (2, True)], ids=["1-awake", "1-sleeping", "2-sleeping"]
 )
@@ -648,6 +650,7 @@ def ars_ucb_listing(kernel: tuple[float, ...], f: Size, alpha: float) -> list[in
     return stream.arms
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("alpha", [4.0, 0.5, 0.02])
 @pytest.mark.parametrize(("size", "f"), SIZES.values(), ids=list(SIZES))
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=list(KERNELS))
@@ -664,6 +667,7 @@ def test_ars_ucb_by_hand() -> None:
     assert by_hand(ars_ucb(exploration=0.5), 0.0, 1.0, rounds=len(given)) == given
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("decimals", [MISLEADING, EQUAL, SOME_ZERO], ids=["misleading", "equal", "some zero"])
 @pytest.mark.parametrize("tolerance", ["0", "2.5"])
 @pytest.mark.parametrize("kernel", [KERNELS["spread"], KERNELS["late"]], ids=["spread", "late"])
@@ -695,6 +699,7 @@ def drawn(chances: Sequence[float], rng: np.random.Generator) -> int:
     return next(arm for arm in range(len(chances)) if sum(chances[: arm + 1]) > place)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("gamma", [None, 0.3, 1.0])
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=list(KERNELS))
 def test_exp3(kernel: tuple[float, ...], gamma: float | None) -> None:
@@ -709,6 +714,7 @@ def test_exp3(kernel: tuple[float, ...], gamma: float | None) -> None:
     assert on_sums(exp3(horizon=STEPS, mixing=gamma), kernel, seed=4) == stream.arms
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("beta", [0.5, 1.0, 0.3])
 @pytest.mark.parametrize("gamma", [None, 0.3])
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=list(KERNELS))
@@ -731,6 +737,7 @@ def test_ars_exp3(kernel: tuple[float, ...], gamma: float | None, beta: float) -
     assert on_sums(ars_exp3(horizon=STEPS, exponent=beta, mixing=gamma), kernel, seed=4) == stream.arms
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(("first", "beta"), [(64, 0.5), (1, 0.5), (10, 1.0), (2000, 0.3)], ids=str)
 @pytest.mark.parametrize("kernel", KERNELS.values(), ids=list(KERNELS))
 def test_ars_exp3_doubling(kernel: tuple[float, ...], first: int, beta: float) -> None:

@@ -10,7 +10,7 @@ import pytest
 from evenhand import compare
 from evenhand.simulation.results import PolicyResult
 from evenhand.studies.configuration import parse
-from tests.algorithms.test_trace import CASES, RECORDED, WORLDS
+from tests.algorithms.test_trace import CASES, IN_TURN, RECORDED, WORLDS
 from tests.thinned import thinned
 
 SIZE = 3  # lanes of a strand
@@ -26,7 +26,7 @@ def run(key: str, lanes: int) -> PolicyResult:
     return results.policies[name]
 
 
-@pytest.mark.parametrize("key", thinned(RECORDED, lambda key: key.split("/")[1] in ("base", "late")))
+@pytest.mark.parametrize("key", thinned(RECORDED, IN_TURN.__contains__))
 def test_a_strand_is_the_same_alone_and_beside_others(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evenhand.core.streams.STRAND", SIZE)
     alone, beside = run(key, SIZE), run(key, 2 * SIZE + 2)

@@ -90,6 +90,15 @@ CASES: dict[str, dict[str, Any]] = {
 }
 
 
+def recorded(case: str) -> list[str]:
+    """The records of an algorithm: one for each world and number of plays."""
+    return [key for key in RECORDED if key.rsplit("/", 2)[0] == case]
+
+
+#: A record of each algorithm, so that every world and number of plays has its turn.
+IN_TURN = {recorded(case)[place % len(recorded(case))] for place, case in enumerate(CASES)}
+
+
 def digest(case: str, world: str, plays: int) -> str:
     """What an algorithm plays in a world, as a digest."""
     name = case.partition(":")[0]
@@ -111,7 +120,7 @@ def test_every_algorithm_is_recorded() -> None:
 
 @pytest.mark.parametrize("case", CASES)
 def test_plays_as_recorded(case: str) -> None:
-    keys = [key for key in RECORDED if key.rpartition("/")[0].rpartition("/")[0] == case]
+    keys = recorded(case)
     assert keys, "python tools/traces.py records it"
     for key in keys:
         _, world, plays = key.rsplit("/", 2)

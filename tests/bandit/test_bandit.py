@@ -97,7 +97,12 @@ ORDERED = {"bandit_q", "exp3", "ars_exp3", "ars_exp3_doubling", "clw", "ars_clw"
 FIXED = {"explore_then_commit", "fairx_ucb", "fcucb_d", "naive", "odaaf", "op_fcucb_d", "opse", "t_fucb"}
 FIXED |= {"m_fcucb_d", "q_fcucb_d"}
 SEVERAL = sorted(name for name in PARAMETERS if "plays" in find(name).parameters)
-CASES = [(name, 1) for name in PARAMETERS] + [(name, 2) for name in SEVERAL]
+#: The main run takes each algorithm with one or two plays, in turn.
+CASES = [
+    pytest.param(name, plays, marks=() if plays == 1 + (place % 2 and name in SEVERAL) else pytest.mark.slow)
+    for place, name in enumerate(PARAMETERS)
+    for plays in ((1, 2) if name in SEVERAL else (1,))
+]
 
 
 def bandit_of(name: str, plays: int = 1, **options: Any) -> Bandit:
@@ -163,7 +168,7 @@ def test_decides_as_the_plain_policy(name: str, plays: int) -> None:
     assert dump(bandit._record.state.index) == dump(plain.state.index)
 
 
-@pytest.mark.parametrize(("name", "plays"), [case for case in CASES if case[0] not in ORDERED])
+@pytest.mark.parametrize(("name", "plays"), [case for case in CASES if case.values[0] not in ORDERED])
 def test_decides_as_the_plain_policy_with_late_rewards(name: str, plays: int) -> None:
     """Rewards come arm by arm, in another order than the decisions; one in five never comes."""
     bandit, plain, world = bandit_of(name, plays), ByHand(name, plays), np.random.default_rng(2)
@@ -811,6 +816,7 @@ def arrays_in(record: Any, path: str = "") -> Iterator[tuple[str, np.ndarray[Any
         yield from arrays_in(getattr(record, name), f"{path}.{name}")
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("rounds", [0, 7, 40])
 @pytest.mark.parametrize("name", [name for name in PARAMETERS if name not in FIXED])
 def test_every_part_grows_with_the_arms(name: str, rounds: int) -> None:

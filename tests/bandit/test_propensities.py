@@ -139,6 +139,7 @@ RANDOM: dict[str, tuple[str, dict[str, Any], list[str] | None, Callable[[Bandit]
 }
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("rounds", [0, 9, 60])
 @pytest.mark.parametrize("case", RANDOM)
 def test_lanes_agree_with_a_much_longer_run(case: str, rounds: int) -> None:

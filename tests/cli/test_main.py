@@ -35,14 +35,9 @@ Run = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(evenhand: Run) -> Run:
     """Run ``evenhand`` in an empty folder."""
-
-    def call(*words: str | Path) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "evenhand.cli.main", *map(str, words)]
-        return subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False, encoding="utf-8")
-
-    return call
+    return evenhand
 
 
 @pytest.fixture

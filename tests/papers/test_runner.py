@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ from evenhand.simulation.results import PolicyResult
 from tests.thinned import thinned
 
 EVERY = experiments()
+Evenhand = Callable[..., "subprocess.CompletedProcess[str]"]
 ROOT = Path(__file__).parents[2]
 TINY = dataclasses.replace(EVERY["P-2a"], quick=QuickSize(lanes=3, horizon=50))
 IDS = [
@@ -55,7 +57,7 @@ IDS = [
     *("X-D1", "X-D2", "X-D3", "X-M1", "X-M2", "X-H", "X-G", "X-V"),
 ]
 
-FIRST = ("P-2a", "H-5", "F-4", "C-2d", "W-2", "X-V")  # of each paper one that runs in some seconds
+FIRST = ("P-2a", "H-5", "X-V")  # that run in a second; `evenhand reproduce all --quick` runs all of them
 
 
 @pytest.fixture
@@ -485,16 +487,11 @@ def test_the_kept_verdicts_are_those_of_the_kept_numbers() -> None:
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
-def evenhand(*words: str | Path, folder: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "evenhand.cli.main", "reproduce", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False, encoding="utf-8")
-
-
-def test_without_names_the_experiments_are_listed(tmp_path: Path) -> None:
-    shown = evenhand(folder=tmp_path)
+def test_without_names_the_experiments_are_listed(tmp_path: Path, evenhand: Evenhand) -> None:
+    shown = evenhand("reproduce")
     assert shown.returncode == 0
     assert all(name in shown.stdout for name in IDS)
-    listed = json.loads(evenhand("--json", folder=tmp_path).stdout)
+    listed = json.loads(evenhand("reproduce", "--json").stdout)
     assert [one["id"] for one in listed] == IDS
     assert not any(one["run"] for one in listed)
     assert all(one["seconds"] > 0 for one in listed)
@@ -509,9 +506,11 @@ def test_without_names_the_experiments_are_listed(tmp_path: Path) -> None:
         (["P-2a", "--out", "file"], "cannot write to the folder"),
     ],
 )
-def test_what_cannot_be_run_is_told_in_a_line(words: list[str], message: str, tmp_path: Path) -> None:
+def test_what_cannot_be_run_is_told_in_a_line(
+    words: list[str], message: str, tmp_path: Path, evenhand: Evenhand
+) -> None:
     (tmp_path / "file").touch()
-    failed = evenhand(*words, "--quick", folder=tmp_path)
+    failed = evenhand("reproduce", *words, "--quick")
     assert failed.returncode == 2
     assert failed.stdout == ""
     assert message in failed.stderr
@@ -519,7 +518,7 @@ def test_what_cannot_be_run_is_told_in_a_line(words: list[str], message: str, tm
     assert len(failed.stderr.splitlines()) == 1
 
 
-@pytest.mark.parametrize("words", [[], ["--again"]])
+@pytest.mark.parametrize("words", [[], pytest.param(["--again"], marks=pytest.mark.slow)])
 def test_an_interrupt_keeps_what_is_finished(words: list[str], tmp_path: Path) -> None:
     command = [sys.executable, "-m", "evenhand.cli.main", "reproduce", "C-2a", "--quick", "--jobs", "1", *words]
     # A shell lets its background jobs ignore interrupts, and they would hand that down to the command.
@@ -556,9 +555,9 @@ def movielens_copy(folder: Path, users: int) -> Path:
 
 
 @pytest.mark.slow
-def test_the_films_run_on_the_user_s_own_ratings(tmp_path: Path) -> None:
+def test_the_films_run_on_the_user_s_own_ratings(tmp_path: Path, evenhand: Evenhand) -> None:
     data = movielens_copy(tmp_path / "ml", users=120)
-    done = evenhand("H-6", "H-7", "--quick", "--data", data, "--json", folder=tmp_path)
+    done = evenhand("reproduce", "H-6", "H-7", "--quick", "--data", data, "--json")
     assert done.returncode == 0, done.stderr
     ratings, regret = json.loads(done.stdout)["experiments"]
     for one in (ratings, regret):
@@ -577,14 +576,14 @@ def test_the_films_run_on_the_user_s_own_ratings(tmp_path: Path) -> None:
         ]
         assert table["columns"][:3] == ["true", "TSCSF-B, balanced η", "LFG, balanced η"]
         assert all(0.0 <= mean <= 5.0 for cells in table["rows"].values() for mean, _ in cells)
-    shown = evenhand("H-6", "--quick", "--data", data, folder=tmp_path)
+    shown = evenhand("reproduce", "H-6", "--quick", "--data", data)
     assert "h6-h7, 1 of 1" not in shown.stderr  # what has been run is kept
     assert "mean rating received (stars)" in shown.stdout
     assert "Index at the end (stars)" in (tmp_path / "reproduction" / "quick" / "huang2020.html").read_text()
 
 
-def test_ratings_of_too_few_users_are_refused(tmp_path: Path) -> None:
-    failed = evenhand("H-7", "--quick", "--data", movielens_copy(tmp_path / "ml", users=99), folder=tmp_path)
+def test_ratings_of_too_few_users_are_refused(tmp_path: Path, evenhand: Evenhand) -> None:
+    failed = evenhand("reproduce", "H-7", "--quick", "--data", movielens_copy(tmp_path / "ml", users=99))
     assert failed.returncode == 2
     assert "99 users rated the films, the experiment needs 100; give a larger copy" in failed.stderr
     assert "Traceback" not in failed.stderr

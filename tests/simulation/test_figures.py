@@ -232,6 +232,7 @@ def test_a_logarithmic_axis_of_negative_values_is_symmetric(results: Results) ->
     assert figure.axes[0].get_yscale() == "symlog"
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("lanes", [1, 4])
 @pytest.mark.parametrize("measure", MEASURES)
 def test_every_measure_can_be_drawn_on_logarithmic_axes(measure: str, lanes: int, request: Any) -> None:
@@ -358,7 +359,7 @@ FOUR_SCRIPTS = (
 )
 
 
-@pytest.mark.filterwarnings("error")
+@pytest.mark.covering
 @pytest.mark.parametrize("arms", [5, 40, 200])
 @pytest.mark.parametrize("width", ["", "column", "text"])
 def test_hard_names_and_many_arms_are_drawn_without_overlap(arms: int, width: str) -> None:

@@ -69,6 +69,7 @@ def run(policy: Policy, world: Environment, lanes: int = 3) -> PolicyResult:
     return compare({"it": policy}, world, progress=False, **options).policies["it"]  # type: ignore[arg-type]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("feedback", FEEDBACK)
 @pytest.mark.parametrize("name", POLICIES)
 @pytest.mark.parametrize("rewards", [Bernoulli(MEANS), Beta(MEANS, [0.7, 0.3, 0.5, 0.3])])

@@ -233,7 +233,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for the processes in /proc")
-@pytest.mark.parametrize("name", ["SIGTERM", "SIGKILL"])
+@pytest.mark.parametrize("name", ["SIGTERM", pytest.param("SIGKILL", marks=pytest.mark.slow)])
 def test_workers_do_not_outlive_the_run_that_started_them(name: str, tmp_path: Path) -> None:
     config = tmp_path / "long.toml"
     config.write_text(

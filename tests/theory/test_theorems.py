@@ -121,6 +121,7 @@ def equal_shares(arms: int, r: float) -> tuple[dict[str, Policy], Environment]:
     return policies, Environment(Bernoulli(np.linspace(0.9, 0.1, arms)))
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize(("arms", "r"), EQUAL)
 @pytest.mark.parametrize("name", ["fucb", "f_ts", "greedy", "always the last"])
 def test_with_equal_shares_nobody_is_a_play_behind(name: str, arms: int, r: float) -> None:
@@ -131,6 +132,7 @@ def test_with_equal_shares_nobody_is_a_play_behind(name: str, arms: int, r: floa
     assert (behind < 1.0).all()
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("shares", [[0.24, 0.0, 0.24, 0.0], [0.45, 0.0, 0.45, 0.0], [0.0, 0.3, 0.3, 0.3], [0.0, 0.9]])
 @pytest.mark.parametrize("build", [fucb, f_ts])
 def test_some_shares_may_be_zero(build: Any, shares: list[float]) -> None:
@@ -147,7 +149,10 @@ def test_the_promise_needs_the_deficits_to_go_first() -> None:
 
 # --- Patil et al. 2019, Theorems 1, 2, 3, 5 and 7: regret ------------------------------------------------------------
 
-SHARES = [[0.0, 0.0, 0.0], [0.05, 0.05, 0.05], [0.07, 0.0, 0.24], [0.3, 0.3, 0.3]]
+SHARES = [
+    *(pytest.param(one, marks=pytest.mark.slow) for one in ([0.0, 0.0, 0.0], [0.05, 0.05, 0.05])),
+    *([0.07, 0.0, 0.24], [0.3, 0.3, 0.3]),
+]
 
 
 def test_theorem_7_bounds_the_regret_of_ucb1() -> None:
@@ -211,6 +216,7 @@ def test_the_fair_random_policy_plays_its_shares() -> None:
     assert (np.abs(pulls.mean(axis=0) - p * rounds) < ERRORS * np.sqrt(p * (1 - p) * rounds / lanes)).all()
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("shares", SHARES)
 @pytest.mark.parametrize("horizon", [37, 300])
 def test_naive_keeps_its_shares_in_expectation(shares: list[float], horizon: int) -> None:
@@ -253,6 +259,7 @@ def test_theorem_2_and_the_bound_of_lfg_in_the_second_setting() -> None:
         assert (mean[:-1] - mean[1:] > ERRORS * np.hypot(error[:-1], error[1:])).all()
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("build", [tscsf_b, lfg])
 @pytest.mark.parametrize(("shares", "eta"), [([0.0, 0.0], 1000.0), ([0.2, 0.3], 50.0)])
 def test_theorem_2_and_the_bound_of_lfg_with_two_arms(build: Any, shares: list[float], eta: float) -> None:
@@ -265,6 +272,7 @@ def test_theorem_2_and_the_bound_of_lfg_with_two_arms(build: Any, shares: list[f
     assert lowest(careless, PAIR, measure, rounds)[-1] > bound(10_000, 2, 1, eta)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("queue", ["exact", "recursive"])
 @pytest.mark.parametrize("build", [tscsf_b, lfg])
 @pytest.mark.parametrize(
@@ -413,6 +421,7 @@ def behind(
     return np.array(owed), np.array(allowed)
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("shares", [[0.49, 0.49], [0.3] * 3, [0.5, 0.3, 0.1, 0.05], [0.19] * 5], ids=str)
 @pytest.mark.parametrize("spread", SPREADS.values(), ids=list(SPREADS))
 def test_nobody_is_further_behind_than_holds_last(spread: AnonymousFeedback, shares: list[float]) -> None:

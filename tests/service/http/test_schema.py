@@ -86,8 +86,10 @@ def described(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     service.store.close()
 
 
-@pytest.mark.parametrize(("method", "path", "name", "mode"), KINDS, ids=[" ".join(map(str, kind)) for kind in KINDS])
-def test_answers_are_as_described(described: Described, method: str, path: str, name: str | None, mode: str) -> None:
+@pytest.mark.covering
+@pytest.mark.parametrize("kind", KINDS, ids=[" ".join(map(str, kind)) for kind in KINDS])
+def test_answers_are_as_described(described: Described, kind: tuple[str, str, str | None, str]) -> None:
+    method, path, name, mode = kind
     excluded = [positive_data_acceptance] if path in PARTICULAR else []
     parameters = {"name": name} if name else {}
     requests = described.schema[path][method].as_strategy(MODES[mode], path_parameters=parameters)

@@ -176,7 +176,7 @@ def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pending, "REMEMBERED", 3)
 
 
-@settings(FAST, max_examples=7)
+@settings(FAST, max_examples=3)
 @given(data=st.data())
 @pytest.mark.usefixtures("forgetful")
 @pytest.mark.parametrize("case", [*CASES, f"exp3 {TOTALS}", f"ars_ucb {TOTALS}"])
@@ -184,7 +184,7 @@ def test_on_sqlite_it_does_what_the_bandit_does(data: st.DataObject, lite: Datab
     check(data, lite, case)
 
 
-@settings(FAST, max_examples=4)
+@settings(FAST, max_examples=2)
 @given(data=st.data())
 @pytest.mark.usefixtures("forgetful")
 @pytest.mark.parametrize("case", ["lfg", f"ars_ucb {TOTALS}"])

@@ -36,7 +36,7 @@ from evenhand.simulation.compiled import engine as engines
 from evenhand.simulation.metrics import Metric
 from evenhand.simulation.results import PolicyResult
 from tests.algorithms.test_strands import run
-from tests.algorithms.test_trace import RECORDED
+from tests.algorithms.test_trace import IN_TURN, RECORDED
 from tests.thinned import thinned
 
 SHARES = [0.1, 0.2, 0.05, 0.0]
@@ -118,6 +118,7 @@ def blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return asked
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("name", POLICIES)
 def test_both_engines_play_alike(name: str, world: str, monkeypatch: pytest.MonkeyPatch, blocks: list[int]) -> None:
@@ -128,6 +129,7 @@ def test_both_engines_play_alike(name: str, world: str, monkeypatch: pytest.Monk
     assert_equal(compiled, played(monkeypatch, "numpy", policy, place))
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("world", ["awake", "asleep"])
 @pytest.mark.parametrize("name", HELD)
 def test_held_choices_are_alike(name: str, world: str, monkeypatch: pytest.MonkeyPatch, blocks: list[int]) -> None:
@@ -137,6 +139,7 @@ def test_held_choices_are_alike(name: str, world: str, monkeypatch: pytest.Monke
     assert_equal(compiled, played(monkeypatch, "numpy", policy, place))
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("world", thinned(["awake", "asleep"], lambda world: world == "asleep"))
 @pytest.mark.parametrize("delay", DELAYS)
 @pytest.mark.parametrize("name", [*POLICIES, *HELD])
@@ -149,6 +152,7 @@ def test_late_rewards_are_alike(
     assert_equal(compiled, played(monkeypatch, "numpy", policy, place))
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("spread", SPREADS)
 @pytest.mark.parametrize("name", ["fewest", "ucb1", "mean", *HELD])
@@ -169,7 +173,7 @@ def test_many_rewards_under_way(monkeypatch: pytest.MonkeyPatch, blocks: list[in
     assert blocks
 
 
-@pytest.mark.parametrize("key", thinned(RECORDED, lambda key: key.split("/")[1] in ("base", "late")))
+@pytest.mark.parametrize("key", thinned(RECORDED, IN_TURN.__contains__))
 def test_every_algorithm_is_the_same_under_either(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(engines.CHOICE, "compiled")
     compiled = run(key, 5)
