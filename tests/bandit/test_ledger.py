@@ -472,3 +472,9 @@ def test_no_deficit_over_time_is_above_the_largest_so_far() -> None:
     for arm, course in zip(audit.deficit_history.arms, audit.deficit_history.deficits, strict=True):
         (line,) = [line for line in audit.lines if line.arm == arm]
         assert max(one for one in course if one is not None) <= (line.worst or 0.0)
+
+
+def test_the_largest_deficit_of_a_share_with_a_price_outlives_a_change() -> None:
+    bandit = decided(Bandit(["tea", "milk"], "eta_fucb", fractions=[0.5, 0.2], eta=0.3), 10, {"milk": 1.0}, ["milk"])
+    bandit.promise({"tea": 0.4}, now=3.0)
+    assert bandit.audit().lines[0].worst == 5.0

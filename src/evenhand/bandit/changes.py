@@ -14,7 +14,7 @@ from evenhand.bandit.ledger import Holder, Kind, Opening, flow_of, flows
 from evenhand.bandit.record import Record
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
-from evenhand.core.state import ALL_AVAILABLE, Array, State, grown
+from evenhand.core.state import ALL_AVAILABLE, Array, Mask, State, grown
 from evenhand.messages import answers
 from evenhand.messages.answers import SettledPromise
 from evenhand.messages.changes import (
@@ -29,7 +29,7 @@ from evenhand.messages.changes import (
     Reopen,
     Retire,
 )
-from evenhand.policy.accounts import CARRIED, Settled, Terms
+from evenhand.policy.accounts import CARRIED, Terms
 from evenhand.policy.composition import Policy
 from evenhand.policy.groups import with_changes
 from evenhand.policy.prior import UNIFORM
@@ -276,7 +276,7 @@ def _change(record: Record, plan: Plan, change: ChangeRecord, opening: Opening, 
         _check_decides(policy, state, plan.moved[0])
     shares = promises_of(record)
     statistics = grown(record.statistics, Statistics.empty(len(arms)))
-    _note(record, statistics, found.shares)
+    _note(record, statistics, found.began)
     statistics.added[old:] = state.round - record.returned
     record.leases.begin_promises(np.flatnonzero(found.began).tolist(), shares["share"])
     record.adopt(arms, plan.parameters, policy)
@@ -317,10 +317,10 @@ def _check_decides(policy: Policy, state: State, arm: str) -> None:
         ) from error
 
 
-def _note(record: Record, statistics: Statistics, found: Settled | None) -> None:
+def _note(record: Record, statistics: Statistics, began: Mask) -> None:
     """Record how far behind arms are whose promises end."""
     round, owed, seen = record.state.round, record.owed(), record.promised
-    for place in [] if found is None else np.flatnonzero(found.changed[: len(record.arms)]).tolist():
+    for place in np.flatnonzero(began[: len(record.arms)]).tolist():
         if seen[place] and round > record.state.begun.rounds.item(place):
             statistics.note(place, owed.item(place))
             record.deficit_history.note(round, place, owed.item(place))

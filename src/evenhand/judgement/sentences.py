@@ -22,6 +22,7 @@ class Case:
     share: float
     judgement: Judgement
     cap: bool = False
+    reward: bool = False  # whether a reward per round is promised, not plays
 
     def to_json(self) -> dict[str, Any]:
         """Plain values: ``to``, ``share``, ``cap``, and those of the judgement."""
@@ -39,14 +40,31 @@ class Case:
         return found.verdict == "undecided" and found.low > found.tolerance
 
     @property
+    def bound(self) -> str:
+        """What was promised."""
+        if self.cap:
+            return f"its largest share of {percent(self.share)}"
+        promised = f"reward of {self.share:.3g} per round" if self.reward else percent(self.share)
+        return f"the {promised} that it was promised"
+
+    @property
+    def off(self) -> str:
+        """By how much it is off."""
+        return f"{self.name} is {self.amount(self.judgement.behind)} {'above' if self.cap else 'behind'} {self.bound}"
+
+    def amount(self, number: float) -> str:
+        """A number of plays, or of reward."""
+        return f"{plays(number)} of reward" if self.reward else counted(number)
+
+    @property
     def interval(self) -> str:
         """The ends of what is missing, such as "between 3 plays ahead and 21 behind"."""
         low, high = self.judgement.low, self.judgement.high
         less, more = ("below", "above") if self.cap else ("ahead", "behind")
         if low < 0.0 < high:
-            return f"between {counted(-low)} {less} and {plays(high)} {more}"
+            return f"between {self.amount(-low)} {less} and {plays(high)} {more}"
         near, far = sorted((abs(low), abs(high)))
-        return f"between {plays(near)} and {counted(far)} {more if low >= 0.0 else less}"
+        return f"between {plays(near)} and {self.amount(far)} {more if low >= 0.0 else less}"
 
     @property
     def at_least(self) -> str:
@@ -55,12 +73,9 @@ class Case:
         return f", and at least {plays(found.low)} by the interval" if found.low < found.behind else ""
 
     @property
-    def small(self) -> str:
-        """From when on the policy's rule allows no more than is tolerated."""
-        needed = self.judgement.rounds_needed
-        if needed is None:
-            return "that never becomes less than 1% of what is due"
-        return f"from about round {about(needed)} on that is less than 1% of what is due"
+    def allowed(self) -> str:
+        """What allows that it is off, and from when on that is no more than is tolerated."""
+        return f"as {self.judgement.parameter or 'its policy'} allows; {small(self.judgement)}"
 
     @property
     def needed(self) -> str:
@@ -71,6 +86,13 @@ class Case:
         return f"; about {' or '.join(ways)} would decide" if ways else ""
 
 
+def small(found: Judgement) -> str:
+    """From when on the policy's rule allows no more than is tolerated."""
+    if found.rounds_needed is None:
+        return "that never becomes less than 1% of what is due"
+    return f"from about round {about(found.rounds_needed)} on that is less than 1% of what is due"
+
+
 class Sentence(NamedTuple):
     """A sentence, and when it is true."""
 
@@ -78,61 +100,30 @@ class Sentence(NamedTuple):
     text: Callable[[Case], str]
 
 
-def _when(verdict: Verdict, cap: bool, premise: Callable[[Case], bool] = lambda case: True) -> Callable[[Case], bool]:
-    return lambda case: case.judgement.verdict == verdict and case.cap == cap and premise(case)
+def _when(verdict: Verdict, premise: Callable[[Case], bool] = lambda case: True) -> Callable[[Case], bool]:
+    return lambda case: case.judgement.verdict == verdict and premise(case)
+
+
+def _whole(case: Case) -> bool:
+    return case.judgement.behind <= WHOLE
 
 
 #: Of a promise exactly one is true.
 PROMISES = (
+    Sentence(_when("kept", _whole), lambda case: f"{case.name} {'keeps to' if case.cap else 'has'} {case.bound}"),
     Sentence(
-        _when("kept", False, lambda case: case.judgement.behind <= WHOLE),
-        lambda case: f"{case.name} has the {percent(case.share)} that it was promised",
+        _when("kept", lambda case: not _whole(case)),
+        lambda case: f"{case.off}, which is no more than 1% of {'it' if case.cap else 'what is due'}",
     ),
+    Sentence(_when("missed"), lambda case: f"{case.off}{case.at_least}"),
+    Sentence(_when("undecided", lambda case: case.by_rule), lambda case: f"{case.off}, {case.allowed}"),
     Sentence(
-        _when("kept", False, lambda case: case.judgement.behind > WHOLE),
-        lambda case: f"{_behind(case)}, which is no more than 1% of what is due",
-    ),
-    Sentence(_when("missed", False), lambda case: f"{_behind(case)}{case.at_least}"),
-    Sentence(
-        _when("undecided", False, lambda case: case.by_rule),
-        lambda case: f"{_behind(case)}, as {case.judgement.parameter or 'its policy'} allows; {case.small}",
-    ),
-    Sentence(
-        _when("undecided", False, lambda case: not case.by_rule),
+        _when("undecided", lambda case: not case.by_rule),
         lambda case: (
-            f"{case.name} is {case.interval} the {percent(case.share)} that it was promised, so it is "
-            f"undecided whether that is kept{case.needed}"
-        ),
-    ),
-    Sentence(
-        _when("kept", True, lambda case: case.judgement.behind <= WHOLE),
-        lambda case: f"{case.name} keeps to its largest share of {percent(case.share)}",
-    ),
-    Sentence(
-        _when("kept", True, lambda case: case.judgement.behind > WHOLE),
-        lambda case: f"{_above(case)}, which is no more than 1% of it",
-    ),
-    Sentence(_when("missed", True), lambda case: f"{_above(case)}{case.at_least}"),
-    Sentence(
-        _when("undecided", True, lambda case: case.by_rule),
-        lambda case: f"{_above(case)}, as {case.judgement.parameter or 'its policy'} allows; {case.small}",
-    ),
-    Sentence(
-        _when("undecided", True, lambda case: not case.by_rule),
-        lambda case: (
-            f"{case.name} is {case.interval} its largest share of {percent(case.share)}, so it is undecided "
-            f"whether that is kept{case.needed}"
+            f"{case.name} is {case.interval} {case.bound}, so it is undecided whether that is kept{case.needed}"
         ),
     ),
 )
-
-
-def _behind(case: Case) -> str:
-    return f"{case.name} is {counted(case.judgement.behind)} behind the {percent(case.share)} that it was promised"
-
-
-def _above(case: Case) -> str:
-    return f"{case.name} is {counted(case.judgement.behind)} above its largest share of {percent(case.share)}"
 
 
 def sentence(case: Case) -> str:
@@ -157,11 +148,8 @@ def forecast(worst: Judgement, rounds: int) -> str:
         'up to 60 plays may be missing after 1,000 rounds, as eta = 5 allows; from about round 16,000 on that is less
          than 1% of what is due'
     """
-    case = Case("", 0.0, worst)
-    return (
-        f"up to {counted(worst.behind)} may be missing after {rounds:,} rounds, as {worst.parameter} allows; "
-        f"{case.small}"
-    )
+    missing = f"up to {counted(worst.behind)} may be missing after {rounds:,} rounds"
+    return f"{missing}, as {worst.parameter} allows; {small(worst)}"
 
 
 def of_all(kept: int, missed: int, undecided: int) -> str:

@@ -285,3 +285,38 @@ def test_no_sentence_contradicts_another_one_in_many_lives(seed: int) -> None:
     for _ in range(8):
         life.live(8)
         life.check()
+
+
+def drawn(bandit: Bandit, rounds: int, means: dict[str, float]) -> Bandit:
+    rng = np.random.default_rng(0)
+    for round in range(rounds):
+        decision = bandit.decide(now=float(round))
+        rewards = {arm: float(rng.random() < means[arm]) for arm in decision.names}
+        bandit.observe(decision.id, rewards, now=float(round))
+    return bandit
+
+
+def test_guaranteed_rewards_are_judged_and_spoken_of() -> None:
+    """Arms b and c earn far less than the tenth of a reward per round that each was promised."""
+    bandit = Bandit(["a", "b", "c"], "bandit_q", rates=[0.02, 0.1, 0.1], horizon=2000)
+    assert bandit.audit().verdict == "Nothing has been decided yet."
+    audit = drawn(bandit, 600, {"a": 0.8, "b": 0.3, "c": 0.2}).audit()
+    assert [line.verdict for line in audit.lines] == ["kept", "missed", "missed"]
+    b = audit.lines[1]
+    behind = 60.0 - b.received * (b.estimate or 0.0)
+    words = f"is {behind:.3g} of reward behind the reward of 0.1 per round that it was promised"
+    assert audit.verdict.startswith(f"1 of 3 promises is kept and 2 are missed; b {words}")
+    assert b.reason.startswith(f"It {words}")
+    assert bandit.health().status == "bad"
+    assert audit.lines[0].reason.startswith("It has the reward of 0.02 per round that it was promised.")
+
+
+def test_shares_by_merit_are_judged_by_those_that_the_intervals_allow() -> None:
+    merit = {"kind": "power", "exponent": 2.0}
+    means = {"a": 0.8, "b": 0.5, "c": 0.3}
+    bandit = drawn(Bandit(list(means), "fcts_d", merit=merit), 4000, means)
+    audit = bandit.audit()
+    assert {line.verdict for line in audit.lines} <= {"kept", "undecided"}
+    assert "The shares follow the merit of the arms" in audit.verdict
+    bandit.decide(["a", "b"], now=5000.0)
+    assert {line.verdict for line in bandit.audit().lines} == {None}  # by merit of those that were available

@@ -52,7 +52,7 @@ class _Prices:
         counted = account.active | (given > 0.0)
         self.given, self.active, known = given[counted], account.active[counted], account.known[counted]
         means: Array = (account.sums[counted] / np.maximum(known, 1.0) - low) / (high - low)
-        self.low, self.high = _means(account, counted)
+        self.low, self.high = scaled_means(account, counted)
         self.likely = shrunk(np.where(known > 0.0, means, 0.5), np.maximum(known, 1e-9))
 
     def free(self, means: Array) -> float:
@@ -168,7 +168,7 @@ def _largest_cost(low: Array, high: Array, fractions: Array, plays: int) -> floa
     return float(np.sort(fractions * (high.max() - low))[plays:].sum())
 
 
-def _means(account: Account, counted: Mask) -> tuple[Array, Array]:
+def scaled_means(account: Account, counted: Mask) -> tuple[Array, Array]:
     """Intervals of the mean rewards of some arms, scaled to [0, 1], that hold for all of these together."""
     confidence = 1.0 - (1.0 - CONFIDENCE) / np.count_nonzero(counted)
     low, high = mean_rewards(

@@ -9,13 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.bandit.audit.account import Account
+from evenhand.bandit.audit.costing import deserved_shares, scaled_means
 from evenhand.bandit.ledger import PLAY
 from evenhand.core.state import Array
 from evenhand.judgement.judge import VERDICTS, Judgement, Judgements, judge
 from evenhand.judgement.keeping import Keeping
+from evenhand.judgement.merits import allowed_shares
 from evenhand.judgement.sentences import WHOLE, Case, of_all, resting, sentence
 from evenhand.messages.audit_text import plain
 from evenhand.messages.lines import BoundLine
+from evenhand.policy.merit import Merit
 
 
 @dataclass(frozen=True)
@@ -27,6 +30,7 @@ class Judged:
     shares: Array  # (arms,)
     names: tuple[str, ...]
     bounds: tuple[tuple[int, Case], ...]  # of groups and largest shares, each with the place of its line
+    rewards: bool = False  # whether rewards per round are promised, not plays
 
     def tally(self) -> tuple[int, int, int]:
         """How many promises are kept, missed and undecided."""
@@ -70,7 +74,11 @@ class Judged:
                 if len(of_these):
                     at = int(of_these[self.arms.behind[of_these].argmax()])
                     place = int(self.places[at])
-                    yield Case(plain(self.names[place]), float(self.shares[place]), self.arms[at])
+                    yield self.case(plain(self.names[place]), place, self.arms[at])
+
+    def case(self, subject: str, place: int, found: Judgement) -> Case:
+        """The promise to an arm."""
+        return Case(subject, float(self.shares[place]), found, reward=self.rewards)
 
 
 def _urgency(case: Case) -> tuple[bool, bool, bool, float]:
@@ -80,14 +88,19 @@ def _urgency(case: Case) -> tuple[bool, bool, bool, float]:
 
 def judged(account: Account) -> Judged:
     """Judge all promises; of arms that are retired there is none."""
-    return Judged(*_of_arms(account), account.names, tuple(_of_bounds(account)))
+    return Judged(*_of_arms(account), account.names, tuple(_of_bounds(account)), account.rates is not None)
 
 
 def _of_arms(account: Account) -> tuple[NDArray[np.intp], Judgements | None, Array]:
+    """The arms to which something is promised, its judgement, and the shares or rewards per round."""
+    if account.rates is not None:
+        return _of_rates(account, account.rates)
+    if account.merit is not None:
+        return _of_merit(account, account.merit)
     shares = np.zeros(len(account.names)) if account.fractions is None else account.fractions
     places = np.flatnonzero(account.active & (shares > 0.0) & (account.rounds_promised > 0))
-    if not len(places) or account.merit is not None:
-        return places[:0], None, shares
+    if not len(places):
+        return places, None, shares
     if account.kept_for_price:
         plays = (account.pulls - account.plays_before)[places]
     else:
@@ -96,6 +109,31 @@ def _of_arms(account: Account) -> tuple[NDArray[np.intp], Judgements | None, Arr
     if account.keeping.keeps == "chance":  # which repays nothing: what was due, less what was forgiven
         due = (account.balance.due - account.balance.forgiven - account.balance.capped)[places] / PLAY
     return places, judge(account.keeping, due, plays, account.rounds_promised[places], online=True), shares
+
+
+def _of_rates(account: Account, rates: Array) -> tuple[NDArray[np.intp], Judgements | None, Array]:
+    """Guaranteed rewards per round: those that are known, and any between 0 and 1 for those that are not."""
+    low, high = account.limits
+    places = np.flatnonzero(account.active & (rates > 0.0) & (account.seen > 0))
+    if not len(places) or account.rewarded is None:
+        return places[:0], None, rates
+    earned = ((account.sums - low * account.known) / (high - low))[places]
+    unknown, rounds = (account.pulls - account.known)[places], account.seen[places]
+    due = rates[places] * rounds
+    found = judge(Keeping("chance"), due - unknown, earned, rounds, online=True, due_at_most=due)
+    return places, found, rates
+
+
+def _of_merit(account: Account, merit: Merit) -> tuple[NDArray[np.intp], Judgements | None, Array]:
+    """Shares by merit, beside those that the intervals of the means allow; none where arms came, went or slept."""
+    rounds, arms = float(account.rounds), len(account.names)
+    stayed = account.active.all() and not account.missed.any() and (account.seen == rounds).all()
+    if not stayed or not rounds or not account.known.all():
+        return np.empty(0, dtype=np.intp), None, np.zeros(arms)
+    least, most = allowed_shares(merit, *scaled_means(account, account.active), account.plays)
+    due = (rounds * least, rounds * most)
+    found = judge(account.keeping, due[0], account.pulls, rounds, online=True, due_at_most=due[1])
+    return np.arange(arms), found, deserved_shares(account)
 
 
 def _of_bounds(account: Account) -> Iterator[tuple[int, Case]]:
@@ -118,16 +156,16 @@ def verdict(account: Account, found: Judged) -> str:
     """What became of the promises, and which is furthest from being kept, in a sentence."""
     if account.round == 0:
         return "Nothing has been decided yet."
-    if account.merit is not None:
-        return "The shares follow the merit of the arms, as it is estimated in each round."
     kept, missed, undecided = found.tally()
     worst, rest = found.worst(), resting([(plain(account.names[at]), account.deficits[at]) for at in waiting(account)])
-    if kept + missed + undecided == 0:
-        later = account.bounds or (account.fractions is not None and (account.fractions * account.active).any())
-        text = "The promises begin with the next round" if later else "No share is promised to any arm"
-    else:
+    promised = account.bounds or account.rates is not None or (found.shares * account.active).any()
+    text = "The promises begin with the next round" if promised else "No share is promised to any arm"
+    if kept + missed + undecided:
         text = of_all(kept, missed, undecided)
         text += f"; {sentence(worst)}" if worst is not None and missed + undecided else ""
+        rest = "The shares follow the merit of the arms, as it is estimated in each round" if account.merit else rest
+    elif account.merit is not None:
+        text = "The shares follow the merit of the arms, as it is estimated in each round"
     return f"{text}. {rest}." if rest else f"{text}."
 
 

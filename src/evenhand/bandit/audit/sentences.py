@@ -11,7 +11,7 @@ from evenhand.bandit.audit.judged import Judged
 from evenhand.core.errors import number_of
 from evenhand.core.state import Array
 from evenhand.inference.sequences import mean_rewards
-from evenhand.judgement.sentences import Case, counted, percent, sentence
+from evenhand.judgement.sentences import counted, percent, sentence
 from evenhand.messages.audit_text import plain
 from evenhand.messages.lines import Line
 
@@ -39,14 +39,15 @@ def reasons(lines: Sequence[Line], account: Account, judged: Judged) -> list[str
 
 def _owing(line: Line, account: Account, judged: Judged, place: int, grouped: bool) -> str:
     """How far its promise is kept, and what allows arrears."""
-    if account.merit is not None:
-        return f"Its share follows its merit, which now deserves {percent(line.promised or 0.0)}."
-    if not line.promised:
-        return " ".join(filter(None, (f"Nothing is promised to it{' alone' * grouped}.", _waiting(line, account))))
     found = judged.of_arm(place)
+    if account.merit is not None:
+        text = f"Its share follows its merit, which now deserves {percent(line.promised or 0.0)}."
+        return text if found is None else f"{text} {sentence(judged.case('It', place, found))}."
+    if not line.promised and found is None:
+        return " ".join(filter(None, (f"Nothing is promised to it{' alone' * grouped}.", _waiting(line, account))))
     if found is None:
-        return f"Its promise of {percent(line.promised)} begins with the next round."
-    text = f"{sentence(Case('It', line.promised, found))}."
+        return f"Its promise of {percent(line.promised or 0.0)} begins with the next round."
+    text = f"{sentence(judged.case('It', place, found))}."
     if account.kept_for_price and found.verdict != "kept" and account.keeping.parameter:
         text += f" Its share is weighed against rewards, by {account.keeping.parameter}, and not promised outright."
     return text
