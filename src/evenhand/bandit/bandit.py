@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from evenhand.bandit import changes, decisions, history, lease_rounds, saved
+from evenhand.bandit import decisions, history
 from evenhand.bandit import rewards as received
 from evenhand.bandit.record import Record
 from evenhand.core import validate
@@ -251,6 +251,8 @@ class Bandit:
             >>> lease.id, lease.decisions, [(one.arm, one.propensity) for one in lease.arms]
             ('1', 1000, [('tea', 0.8), ('coffee', 0.2)])
         """
+        from evenhand.bandit import lease_rounds
+
         at = clock(now)
         received.close(self._record, at)
         return lease_rounds.lease(self._record, decisions, seconds, available, units, at)[0]
@@ -294,6 +296,8 @@ class Bandit:
             >>> bandit.report(lease.id, played=2, finished=True).returned
             True
         """
+        from evenhand.bandit import lease_rounds
+
         at = clock(now)
         received.close(self._record, at)
         return lease_rounds.report(self._record, lease, played, rewards or {}, columns, finished, at)[0]
@@ -358,6 +362,8 @@ class Bandit:
             >>> bandit.audit().changes_made[0].text, bandit.audit().changes_made[0].reason
             ('the promised share of coffee changed from 20% to 30%', 'coffee was late')
         """
+        from evenhand.bandit import changes
+
         return changes.make(self._record, change, clock(now))
 
     def plan(self, change: ChangeRecord) -> Plan:
@@ -379,6 +385,8 @@ class Bandit:
             >>> plan.changed, round(plan.promised, 3), plan.begins
             (True, 0.6, ('mate',))
         """
+        from evenhand.bandit import changes
+
         return changes.answer(self._record, change)
 
     def add(self, arm: str, *, now: float | None = None, **values: float | str) -> None:
@@ -511,6 +519,8 @@ class Bandit:
         Returns:
             The table.
         """
+        from evenhand.bandit import saved
+
         return saved.dump(self._record)
 
     @classmethod
@@ -531,6 +541,8 @@ class Bandit:
             >>> Bandit.restored(bandit.dump()).decide().names == bandit.decide().names
             True
         """
+        from evenhand.bandit import saved
+
         bandit = cls.__new__(cls)
         bandit._record = saved.restored(plain)
         return bandit
@@ -544,6 +556,8 @@ class Bandit:
         Raises:
             StateError: the file cannot be written.
         """
+        from evenhand.bandit import saved
+
         saved.write(self.dump(), path)
 
     @classmethod
@@ -560,6 +574,8 @@ class Bandit:
             StateError: the file is missing, damaged or not a saved bandit.
             MissingPart: it needs a part of your own, whose module was not imported.
         """
+        from evenhand.bandit import saved
+
         plain = saved.read(path)
         try:
             return cls.restored(plain)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,8 +14,10 @@ from evenhand.core.errors import StateError
 from evenhand.core.state import Array
 from evenhand.messages.answers import moment
 from evenhand.messages.changes import ChangeRecord
-from evenhand.messages.lines import ChangeMade
 from evenhand.policy.composition import Policy
+
+if TYPE_CHECKING:
+    from evenhand.messages.lines import ChangeMade
 
 KEPT = 100  # changes, the last ones
 NAMED = 5  # arms and groups that a change names
@@ -64,6 +66,8 @@ class ChangeLog(deque[Change]):
 
     def excerpt(self, names: Sequence[str]) -> tuple[ChangeMade, ...]:
         """The changes as an audit shows them."""
+        from evenhand.messages.lines import ChangeMade
+
         return tuple(ChangeMade(moment(one.time), one.round, one.text(names), one.reason) for one in self)
 
     def dump(self) -> list[dict[str, Any]]:

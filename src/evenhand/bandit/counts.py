@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from evenhand.core import validate
 from evenhand.core.errors import StateError
 from evenhand.core.state import Array, Mask
 from evenhand.messages.answers import moment
-from evenhand.messages.lines import DeficitExcerpt, History
+
+if TYPE_CHECKING:
+    from evenhand.messages.lines import DeficitExcerpt, History
 
 MOST = 256  # intervals that are kept
 FOLLOWED = 200  # arms up to which there are values for each arm
@@ -118,6 +120,8 @@ class CountHistory(Intervals):
 
     def excerpt(self, names: Sequence[str], round: int, counts: Counts, behind: Array) -> History | None:
         """The history up to the last decision or reward; None where there is none."""
+        from evenhand.messages.lines import History
+
         if not self.rounds:
             return None
         latest = max(time for time in (self.decided, self.received, self.times[-1]) if time is not None)
@@ -248,6 +252,8 @@ class DeficitHistory(Intervals):
             >>> excerpt.rounds, excerpt.arms, excerpt.deficits, excerpt.largest
             ((1,), ('tea',), ((0.5,),), (0.5,))
         """
+        from evenhand.messages.lines import DeficitExcerpt
+
         by_arm = bool(self.deficits) or not self.rounds
         order = np.argsort(-worst, kind="stable")[: SHOWN * by_arm].tolist()
         places = [place for place in order if worst[place] > -np.inf]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,9 @@ from evenhand.core.errors import StateError
 from evenhand.core.state import Array, Mask
 from evenhand.messages.answers import SettledPromise
 from evenhand.policy.accounts import BILLION, Accounts, Terms
-from evenhand.policy.settlement import Settlement
+
+if TYPE_CHECKING:
+    from evenhand.policy.settlement import Settlement
 
 Holder = int | str  # the place of an arm, or the name of a group
 Whole = NDArray[np.int64]

@@ -26,7 +26,6 @@ from evenhand.core.state import Array, Feedback, Mask, State, Unit
 from evenhand.messages.changes import VALUES, ChangeRecord, Close, Reopen
 from evenhand.policy.accounts import BILLION, Accounts
 from evenhand.policy.composition import SLOTS, Policy
-from evenhand.policy.groups import with_places
 from evenhand.policy.prior import by_name as prior_by_name
 
 #: Parameters that name arms.
@@ -70,6 +69,8 @@ class Record:
         if isinstance(lists.get("prior"), Mapping):
             lists["prior"] = prior_by_name(lists["prior"], names)
         if "groups" in lists:
+            from evenhand.policy.groups import with_places
+
             lists["groups"] = with_places(lists["groups"], names)
         self.version = 0
         self.adopt(Arms(names), lists, self.built(names, lists))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
-from evenhand.bandit import lease_rounds
 from evenhand.bandit.pending import RewardError, RewardRecord
 from evenhand.bandit.record import Record
 from evenhand.core import validate
@@ -128,6 +127,8 @@ def close(record: Record, now: float) -> dict[str, Any]:
     if not record.due(now):
         return {"closed": {}}
     facts: dict[str, Any] = {"closed": record.pending.overdue(now)}
+    from evenhand.bandit import lease_rounds  # not before there is a lease or a window
+
     leases = lease_rounds.overdue(record, now)
     returned = [str(lease.first) for lease in record.leases.values() if lease.open and lease.report_by <= now]
     facts |= {"leases": leases} if leases else {}
@@ -139,6 +140,8 @@ def close(record: Record, now: float) -> dict[str, Any]:
 def record_expiry(record: Record, facts: Mapping[str, Any], given: Container[str] = ()) -> None:
     """Record what `close` found, whether just now or by a log."""
     record_closed(record, facts["closed"], given)
+    from evenhand.bandit import lease_rounds
+
     lease_rounds.record_closed(record, facts.get("leases", {}), given)
     for id in facts.get("returned", ()):
         lease_rounds.record_return(record, lease_rounds.found(record, id))

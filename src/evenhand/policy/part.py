@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Annotated, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +12,10 @@ from numpy.typing import NDArray
 from evenhand.core.by_default import by_default
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import Part
-from evenhand.core.source import aside
 from evenhand.core.state import Array, Decision, Feedback, Shape, State
+
+if TYPE_CHECKING:
+    from evenhand.core.source import aside
 
 
 @dataclass(frozen=True, slots=True)
