@@ -11,6 +11,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from threading import Lock, Timer
 from typing import Any
@@ -249,11 +250,24 @@ def owe(connection: Connection, work: str) -> None:
 
 
 def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert rows that all have the same columns; into PostgreSQL with one statement, whatever their number."""
-    if len(rows) == 1 or connection.dialect.name != "postgresql":
+    """Insert rows that all have the same columns; into PostgreSQL with one statement, whatever their number.
+
+    SQLAlchemy takes as long for each row as a decision does, so that SQLite is given them as they are.
+    """
+    if connection.dialect.name != "postgresql":
+        names = tuple(rows[0])
+        connection.exec_driver_sql(_statement(table, names), list(map(itemgetter(*names), rows)))
+    elif len(rows) == 1:
         connection.execute(insert(table), rows)
-        return
-    connection.execute(_insertion(table, tuple(rows[0])), {"rows": orjson.dumps(rows).decode()})
+    else:
+        connection.execute(_insertion(table, tuple(rows[0])), {"rows": orjson.dumps(rows).decode()})
+
+
+@cache
+def _statement(table: Table, names: tuple[str, ...]) -> str:
+    """SQLite's statement that inserts a row of these columns."""
+    columns = ", ".join(f'"{name}"' for name in names)
+    return f"INSERT INTO {table.name} ({columns}) VALUES ({', '.join('?' * len(names))})"
 
 
 @cache
