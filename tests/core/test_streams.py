@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 
 from evenhand import Environment, Policy, simulate
 from evenhand.core.state import Array, Observation, State
-from evenhand.core.streams import STRAND, NotByLaneError, Streams, among, joined, over_arms, spans, strand_sizes
+from evenhand.core.streams import (
+    STRAND,
+    NotByLaneError,
+    Streams,
+    among,
+    joined,
+    over_arms,
+    spans,
+    strand_seeds,
+    strand_sizes,
+)
 from evenhand.environment.rewards import Bernoulli
 from evenhand.policy.index import Index
 
@@ -65,6 +75,13 @@ def test_each_strand_draws_as_it_would_alone(draw: Callable[[Any, slice], Any]) 
 def test_what_has_not_a_row_for_each_lane_is_refused(draw: Callable[[Any], Any]) -> None:
     with pytest.raises(NotByLaneError):
         draw(Streams(generators(), SIZES))
+
+
+@pytest.mark.parametrize("lanes", [1, STRAND - 1, STRAND, STRAND + 1, 2 * STRAND, 3 * STRAND - 1])
+def test_there_are_as_many_seeds_as_strands_with_lanes(lanes: int) -> None:
+    sizes = strand_sizes(lanes, len(strand_seeds(7, lanes)))
+    assert sum(sizes) == lanes
+    assert min(sizes) > 0
 
 
 def test_among_draws_as_many_as_each_strand_needs() -> None:
