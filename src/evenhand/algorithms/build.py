@@ -41,12 +41,7 @@ PolicyLike: TypeAlias = Policy | str | Mapping[str, object]
 
 
 def as_policy(value: PolicyLike, surroundings: Surroundings) -> Policy:
-    """A policy, given as one, by the name of an algorithm, or by a table; see `build_policy`.
-
-    Example:
-        >>> as_policy("ucb1", Surroundings(arms=2)).name
-        'ucb1'
-    """
+    """A policy, given as one, by the name of an algorithm, or by a table; see `build_policy`."""
     if isinstance(value, str):
         value = {"algorithm": value}
     return build_policy(value, surroundings) if isinstance(value, Mapping) else value
@@ -55,13 +50,7 @@ def as_policy(value: PolicyLike, surroundings: Surroundings) -> Policy:
 def surroundings_of(
     environment: Environment, horizon: int, plays: int = 1, importing: Callable[[str], Any] | None = None
 ) -> Surroundings:
-    """What policies that face an environment leave to it.
-
-    Example:
-        >>> from evenhand.rewards import Bernoulli
-        >>> surroundings_of(Environment(Bernoulli([0.9, 0.5]), fractions=0.1), horizon=100).shared["fractions"]
-        array([0.1])
-    """
+    """What policies that face an environment leave to it."""
     shared = {name: getattr(environment, name) for name in SHARED}
     return Surroundings(environment.arms, plays, horizon, shared, environment.means, importing, environment.names)
 
@@ -107,12 +96,7 @@ def _by_algorithm(table: Mapping[str, object], surroundings: Surroundings) -> Po
 
 
 def entry_of(name: object, importing: Callable[[str], object] | None = None) -> Algorithm:
-    """The algorithm of a name, or the user's own function ``module:name``.
-
-    Example:
-        >>> entry_of("fucb").source
-        'Patil et al. 2019, section 5, Algorithm 3.'
-    """
+    """The algorithm of a name, or the user's own function ``module:name``."""
     if not isinstance(name, str):
         raise ConfigurationError(f"must be a name such as 'fucb', got {shown(name)}", "algorithm")
     if ":" in name and importing is not None:
@@ -199,10 +183,5 @@ def _missing(algorithm: str, name: str, surroundings: Surroundings) -> EvenhandE
 
 
 def importing_from(folder: Path | None) -> Callable[[str], Any]:
-    """How to find ``module:name`` beside a file of the user's own.
-
-    Example:
-        >>> importing_from(None)("math:floor")(2.5)
-        2
-    """
+    """How to find ``module:name`` beside a file of the user's own."""
     return lambda name: import_object(name, folder)

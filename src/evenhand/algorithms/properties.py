@@ -30,13 +30,7 @@ ANY_DELAY = ("op_fcucb_d", "op_fcts_d", "m_fcucb_d", "m_fcts_d", "q_fcucb_d", "q
 
 
 def promise_of(entry: Algorithm) -> str:
-    """What an algorithm promises, a key of `PROMISES`; by the parameter that says how much.
-
-    Example:
-        >>> from evenhand.algorithms import find
-        >>> [promise_of(find(name)) for name in ("fucb", "fcts_d", "group_ts", "thompson")]
-        ['share', 'merit', 'group', 'none']
-    """
+    """What an algorithm promises, a key of `PROMISES`; by the parameter that says how much."""
     parameters = entry.parameters
     for name, promise in (("groups", "group"), ("merit", "merit"), ("rates", "reward"), ("fractions", "share")):
         if name in parameters:

@@ -77,14 +77,7 @@ def algorithms(
 
 
 def as_plain(entry: Algorithm) -> dict[str, Any]:
-    """An algorithm as plain JSON values.
-
-    Example:
-        >>> from evenhand.algorithms import find
-        >>> plain = as_plain(find("ucb1"))
-        >>> plain["parameters"][0]["name"], plain["promises"], plain["made_for"]
-        ('exploration', 'none', {'dependent': {'evidence': 'optimistic'}})
-    """
+    """An algorithm as plain JSON values."""
     from evenhand.algorithms.properties import feedback_of, promise_of
 
     help_of = entry.parameter_help()

@@ -18,12 +18,7 @@ RANGE = {">=": "at least", ">": "above", "<=": "at most", "<": "below"}
 
 
 class App(typer.Typer):
-    """A group of commands of the command line.
-
-    Example:
-        >>> App("Maintain the database.", name="db").info.help
-        'Maintain the database.'
-    """
+    """A group of commands of the command line."""
 
     def __init__(self, text: str, group: type[TyperGroup] | None = None, **options: Any) -> None:
         super().__init__(

@@ -12,12 +12,7 @@ from evenhand.core.errors import ConfigurationError, EvenhandError
 
 
 def import_own(sources: list[str] | None) -> list[str] | None:
-    """Import the user's own parts and algorithms, so that configurations and the service can name them.
-
-    Example:
-        >>> import_own(["math"])
-        ['math']
-    """
+    """Import the user's own parts and algorithms, so that configurations and the service can name them."""
     if sources:
         from evenhand.core.imports import import_source
 
@@ -27,12 +22,7 @@ def import_own(sources: list[str] | None) -> list[str] | None:
 
 
 def algorithm_names() -> list[str]:
-    """The names of the algorithms, for the completion of a shell.
-
-    Example:
-        >>> "fucb" in algorithm_names()
-        True
-    """
+    """The names of the algorithms, for the completion of a shell."""
     from evenhand.algorithms.registry import algorithms
 
     return list(algorithms())

@@ -15,14 +15,7 @@ class Interrupted(Exception):
 
 
 def print_json(value: object) -> None:
-    """Print a value as JSON to standard output.
-
-    Example:
-        >>> print_json({"rows": 2})
-        {
-          "rows": 2
-        }
-    """
+    """Print a value as JSON to standard output."""
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
     print(STEERING.sub(lambda match: f"\\u{ord(match[0]):04x}", text))
 

@@ -141,16 +141,7 @@ def show_algorithm(entry: Algorithm) -> None:
 
 
 def show_feasibility(names: Sequence[str], policies: Mapping[str, Mapping[str, Any]]) -> None:
-    """Print which promises can be kept, and what they cost.
-
-    Example:
-        >>> facts = {"feasible": True, "promised": [0.5, 0.0], "by_merit": False, "best_reward_per_round": 0.75}
-        >>> show_feasibility(["tea", "mate"], {"FUCB": facts})
-         policy   promised   best reward per round   best reward with promises kept
-         ──────────────────────────────────────────────────────────────────────────
-         FUCB     tea 0.5    0.7500
-        the configuration is valid, and every promise can be kept
-    """
+    """Print which promises can be kept, and what they cost."""
     table = table_of("policy", "promised", "best reward per round", "best reward with promises kept")
     for label, facts in policies.items():
         if facts["feasible"]:
@@ -184,12 +175,7 @@ def _promise_in_words(names: Sequence[str], facts: Mapping[str, Any]) -> str:
 
 
 def _bound_in_words(name: str, floor: float, cap: float | None) -> str:
-    """A floor, a cap, or a fixed share.
-
-    Example:
-        >>> _bound_in_words("tea", 0.1, None), _bound_in_words("tea", 0.1, 0.1), _bound_in_words("tea", 0.0, 0.5)
-        ('tea 0.1', 'tea exactly 0.1', 'tea at most 0.5')
-    """
+    """A floor, a cap, or a fixed share."""
     if cap is None:
         return f"{name} {floor:.4g}"
     if floor == cap:

@@ -28,13 +28,7 @@ SECRET = r"[!-~]+"  # printable ASCII characters without spaces
 
 @dataclass(frozen=True)
 class Call:
-    """A call of the service.
-
-    Example:
-        >>> call = Call("GET", "http://localhost:8000/v1/allocations/tea/audit", query={"limit": 10})
-        >>> print(call)
-        GET http://localhost:8000/v1/allocations/tea/audit
-    """
+    """A call of the service."""
 
     method: str
     url: str
@@ -90,12 +84,7 @@ def path_to(name: str, *rest: str) -> str:
 
 
 def bearer(key: str) -> str:
-    """The header that carries an API key; no message shows the key.
-
-    Example:
-        >>> bearer("evh_abc")
-        'Bearer evh_abc'
-    """
+    """The header that carries an API key; no message shows the key."""
     if not isinstance(key, str) or not matches(SECRET, key.strip()):
         raise EvenhandError("the API key must be one line of printable ASCII characters; it is not shown here")
     return f"Bearer {key.strip()}"
@@ -114,12 +103,7 @@ def read(call: Call, response: httpx.Response, body: bytes, shape: type[Record])
 
 
 def problem_in(body: bytes) -> Problem | None:
-    """The problem that an answer describes; None if it is not in the service's format.
-
-    Example:
-        >>> problem_in(b'{"title": "Conflict", "status": 409, "detail": "it decides no more", "code": "closed"}').code
-        'closed'
-    """
+    """The problem that an answer describes; None if it is not in the service's format."""
     try:
         problem: Problem = _adapter(Problem).validate_json(body, strict=True)
     except ValidationError:
@@ -170,12 +154,7 @@ def status(response: httpx.Response) -> str:
 
 
 def retry_after(response: httpx.Response) -> float:
-    """The seconds after which the service asks to retry; 0 if it does not.
-
-    Example:
-        >>> retry_after(httpx.Response(503, headers={"Retry-After": "2"}))
-        2.0
-    """
+    """The seconds after which the service asks to retry; 0 if it does not."""
     header = response.headers.get("Retry-After", "").strip()
     if header.isascii() and header.isdigit():
         return float(header)

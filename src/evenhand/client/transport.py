@@ -94,14 +94,7 @@ class Connection:
 
 
 class AsyncConnection:
-    """Connections to a service for asyncio, kept open between calls.
-
-    Example:
-        >>> answer = httpx.Response(200, json={"round": 7})
-        >>> connection = AsyncConnection(transport=httpx.MockTransport(lambda request: answer))
-        >>> asyncio.run(connection.send(Call("GET", "http://localhost:8000/v1/anything"), dict[str, int]))
-        (200, {'round': 7})
-    """
+    """Connections to a service for asyncio, kept open between calls."""
 
     def __init__(
         self,

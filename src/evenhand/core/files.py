@@ -41,15 +41,7 @@ def whole(path: Path, private: bool = False) -> Iterator[Path]:
 
 
 def check_folder(folder: Path) -> None:
-    """Make the folder, and complain before any work if nothing can be written there.
-
-    Example:
-        >>> check_folder(Path("/dev/null/results"))
-        Traceback (most recent call last):
-        ...
-        evenhand.core.errors.EvenhandError: cannot write to the folder /dev/null/results: Not a directory; choose
-        another with --out
-    """
+    """Make the folder, and complain before any work if nothing can be written there."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / f".evenhand-{os.getpid()}"

@@ -47,13 +47,7 @@ def import_object(name: str, folder: Path | None = None) -> Any:
 
 
 def same_definition(one: type | Callable[..., Any], other: type | Callable[..., Any]) -> bool:
-    """Whether two classes or functions are one definition, loaded twice: again, or as a script and as a module.
-
-    Example:
-        >>> from evenhand.policy import Categorical, TopM
-        >>> same_definition(TopM, TopM), same_definition(TopM, Categorical)
-        (True, False)
-    """
+    """Whether two classes or functions are one definition, loaded twice: again, or as a script and as a module."""
     if one.__qualname__ != other.__qualname__:
         return False
     return one.__module__ == other.__module__ or None is not _file(one.__module__) == _file(other.__module__)

@@ -111,15 +111,7 @@ def part(slot: str, kind: str) -> Callable[[P], P]:
 
 
 def naming_arguments(cls: P) -> P:
-    """A class whose errors name the arguments that are wrong, all of them; for one without a name in a slot.
-
-    Example:
-        >>> from evenhand.merit import Custom
-        >>> Custom(lambda mean: 1.0 + mean, resolution=0)
-        Traceback (most recent call last):
-        ...
-        evenhand.core.errors.EvenhandError: resolution must be at least 1, got 0
-    """
+    """A class whose errors name the arguments that are wrong, all of them; for one without a name in a slot."""
     cls.__init__ = _located(cls, cls.__init__)  # type: ignore[misc]
     return cls
 
@@ -264,12 +256,7 @@ def plain(part: object) -> Any:
 def class_of(
     slot: str, table: Mapping[str, Any], importing: Callable[[str], object] | None = None
 ) -> tuple[type, dict[str, Any]]:
-    """The class that a table names, and the other keys of the table; see `build`.
-
-    Example:
-        >>> class_of("fairness", {"kind": "deficit_first", "fractions": 0.1})[1]
-        {'fractions': 0.1}
-    """
+    """The class that a table names, and the other keys of the table; see `build`."""
     arguments = {str(key): value for key, value in table.items()}
     kind = arguments.pop("kind", None)
     if not isinstance(kind, str):

@@ -33,12 +33,6 @@ def aside(function: F) -> F:
     """Mark a function that decides no results: what only it uses does not count.
 
     A field of a class that is annotated ``Annotated[str, aside]`` decides none either.
-
-    Example:
-        >>> @aside
-        ... def done(): return "done"
-        >>> done()
-        'done'
     """
     return function
 

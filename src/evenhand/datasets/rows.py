@@ -29,15 +29,7 @@ BLOCK = 1_000_000  # rows read at a time
 
 @dataclass(frozen=True)
 class Layout:
-    """How the cells of a file are written.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> file = pathlib.Path(tempfile.mkdtemp()) / "u.item"
-        >>> _ = file.write_text("1|Blue (2001)|more\\n")
-        >>> list(Sheet(file, Layout("|", ("movieId", "title"), more=True)).rows("title"))
-        [(1, ['Blue (2001)'])]
-    """
+    """How the cells of a file are written."""
 
     separator: str = ","
     columns: tuple[str, ...] | None = None
@@ -47,18 +39,7 @@ class Layout:
 
 
 class Sheet:
-    """A file of cells in columns; rows are counted from 1 as in the file, with header and blank lines.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> file = pathlib.Path(tempfile.mkdtemp()) / "tea.csv"
-        >>> _ = file.write_text("name,price\\ngreen,2.5\\n\\nblack,x\\n")
-        >>> sheet = Sheet(file)
-        >>> for row, (price,) in sheet.rows("price"):
-        ...     print(row, price)
-        2 2.5
-        4 x
-    """
+    """A file of cells in columns; rows are counted from 1 as in the file, with header and blank lines."""
 
     def __init__(self, path: str | os.PathLike[str], layout: Layout | None = None) -> None:
         self.path = path_of(path)
@@ -181,15 +162,7 @@ class Sheet:
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """Some rows of a sheet.
-
-    Example:
-        >>> import pathlib, tempfile
-        >>> file = pathlib.Path(tempfile.mkdtemp()) / "tea.csv"
-        >>> _ = file.write_text("name,price\\ngreen,2.5\\nblack,3\\n")
-        >>> [block.numbers("price") for block in Sheet(file).blocks("price")]
-        [array([2.5, 3. ])]
-    """
+    """Some rows of a sheet."""
 
     sheet: Sheet
     frame: pd.DataFrame
@@ -217,12 +190,7 @@ class Block:
 
 
 def number_or_nan(cell: str) -> float:
-    """The number in a cell; NaN where there is none.
-
-    Example:
-        >>> number_or_nan(" 2.5"), number_or_nan("tea")
-        (2.5, nan)
-    """
+    """The number in a cell; NaN where there is none."""
     try:
         return float(cell)
     except ValueError:

@@ -163,14 +163,7 @@ class FeedbackModel(Part, ABC):
 
 
 class Scaled:
-    """A channel for rewards in another unit, which carries them on the scale [0, 1].
-
-    Example:
-        >>> import numpy as np
-        >>> euros = Scaled(Immediate(), Unit(low=12.0, width=6.0))
-        >>> euros.send(np.array([True, False]), np.array([15.0, 0.0]), None).rewards
-        array([0.5, 0. ])
-    """
+    """A channel for rewards in another unit, which carries them on the scale [0, 1]."""
 
     def __init__(self, channel: Channel, unit: Unit) -> None:
         self._channel, self._unit = channel, unit

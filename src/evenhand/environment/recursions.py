@@ -18,23 +18,11 @@ def running(total: Any, new: Any, old: Any) -> Any:
 
 
 def slid(length: Any, rising: bool, total: Any, weighted: Any, new: Any, old: Any) -> tuple[Any, Any]:
-    """The sum of the last d totals, and their sum with weights on a line from d to 1 or from 1 to d, a round on.
-
-    Example:
-        >>> slid(2, True, total=5.0, weighted=8.0, new=1.0, old=3.0)  # of 2, 3 to 1, 2
-        (3.0, 5.0)
-        >>> slid(2, False, total=5.0, weighted=7.0, new=1.0, old=3.0)
-        (3.0, 4.0)
-    """
+    """The sum of the last d totals, and their sum with weights on a line from d to 1 or from 1 to d, a round on."""
     after = total + (new - old)
     return after, weighted + (after - length * old if rising else length * new - total)
 
 
 def fading(total: Any, factor: Any, new: Any) -> Any:
-    """A discounted sum, a round on.
-
-    Example:
-        >>> fading(2.0, factor=0.5, new=1.0)
-        2.0
-    """
+    """A discounted sum, a round on."""
     return total * factor + new

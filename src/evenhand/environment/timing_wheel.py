@@ -88,17 +88,7 @@ class TimingWheel:
 
 
 class NamedWheel(TimingWheel):
-    """A wheel that also remembers to which pull each reward belongs.
-
-    Example:
-        >>> import numpy as np
-        >>> wheel = NamedWheel(places=2, rounds=10, kind=np.dtype(float))
-        >>> wheel.put(np.array([3.0]), np.array([1]), np.array([0.5]))
-        >>> [len(wheel.answers.places) for _ in range(4) if wheel.turn()]
-        [0, 0, 0, 1]
-        >>> wheel.answers
-        Answers(places=array([1]), delays=array([3]), rewards=array([0.5]))
-    """
+    """A wheel that also remembers to which pull each reward belongs."""
 
     def __init__(self, places: int, rounds: int, kind: np.dtype[Any]) -> None:
         """An empty wheel; see `TimingWheel`."""

@@ -59,12 +59,7 @@ class ChangeRecord(Stated):
     """why, for the audit and the events; without names of persons, as it stays when an arm is erased"""
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values, without what is left out.
-
-        Example:
-            >>> AddArm("mate", fraction=0.2).to_json()
-            {'change': 'add', 'arm': 'mate', 'fraction': 0.2}
-        """
+        """Plain JSON values, without what is left out."""
         given = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "reason" or self.reason}
         return {"change": self.change} | {name: _plain(value) for name, value in given.items() if value is not None}
 

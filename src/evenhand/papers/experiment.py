@@ -52,12 +52,7 @@ class OfRuns(Generic[Found]):
 
 
 def of_runs(find: Callable[Concatenate[Runs, Given], Found]) -> Callable[Given, OfRuns[Found]]:
-    """Settle all that a figure or the test of a claim depends on but the runs, which come later.
-
-    Example:
-        >>> of_runs(lambda runs, more: len(runs) + more)(more=1)({})
-        1
-    """
+    """Settle all that a figure or the test of a claim depends on but the runs, which come later."""
 
     @wraps(find)
     def settled(*given: Given.args, **options: Given.kwargs) -> OfRuns[Found]:

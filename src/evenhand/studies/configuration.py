@@ -204,12 +204,7 @@ def _policies(
 
 
 def grid_points(table: str | Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """The tables of a policy by label: one, or one for every point of its grid.
-
-    Example:
-        >>> [label for label, _ in grid_points({"algorithm": "eta_fucb", "grid": {"eta": [1, 2.5]}})]
-        ['eta_fucb eta=1', 'eta_fucb eta=2.5']
-    """
+    """The tables of a policy by label: one, or one for every point of its grid."""
     if isinstance(table, str):
         table = {"algorithm": table}
     given = {key: value for key, value in table.items() if key not in ("label", "grid")}

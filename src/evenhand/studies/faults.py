@@ -42,13 +42,6 @@ def located(error: EvenhandError, text: str, name: str) -> EvenhandError:
     the order of the file.
 
     A fault that is about no value in the file, as about one that is missing, has the file's name only.
-
-    Example:
-        >>> error = ConfigurationError("must be at least 1, got 0", "lanes")
-        >>> print(located(error, "horizon = 5\\nlanes = 0\\n", "run.toml"))
-        run.toml:2:9: lanes must be at least 1, got 0
-            2 | lanes = 0
-              |         ^
     """
     found = positions(text)
     spans = sorted(((fault, _span(fault, found)) for fault in error.faults), key=lambda one: one[1] or (-1, -1))
@@ -56,17 +49,7 @@ def located(error: EvenhandError, text: str, name: str) -> EvenhandError:
 
 
 def not_toml(error: tomllib.TOMLDecodeError, text: str, name: str) -> ConfigurationError:
-    """The error for a file that is not TOML, with the line.
-
-    Example:
-        >>> try:
-        ...     tomllib.loads("horizon = = 5")
-        ... except tomllib.TOMLDecodeError as error:
-        ...     print(not_toml(error, "horizon = = 5", "run.toml"))
-        run.toml:1:11: not valid TOML: invalid value
-            1 | horizon = = 5
-              |           ^
-    """
+    """The error for a file that is not TOML, with the line."""
     match = WHERE.fullmatch(str(error))
     reason = match[1] if match else str(error)
     message = f"not valid TOML: {reason[:1].lower()}{reason[1:]}"

@@ -24,12 +24,7 @@ from evenhand.theory.baseline import baseline_of
 
 @dataclass(frozen=True)
 class Shard:
-    """A part of the units of a study, for a queue that runs each part as a job of its own.
-
-    Example:
-        >>> Shard.parse("3/10")
-        Shard(number=3, of=10)
-    """
+    """A part of the units of a study, for a queue that runs each part as a job of its own."""
 
     number: int
     of: int

@@ -44,12 +44,7 @@ def tightest(fractions: Array, plays: int, chance: Array, must: Mask, may: Mask)
 
 
 def by_ratio(fractions: Array, chance: Array) -> NDArray[np.intp]:
-    """The arms with a promise, in the order of ``r/p``, the largest first.
-
-    Example:
-        >>> by_ratio(np.array([0.4, 0.0, 0.5]), np.array([0.5, 1.0, 1.0])).tolist()
-        [0, 2]
-    """
+    """The arms with a promise, in the order of ``r/p``, the largest first."""
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = np.where(fractions > 0.0, fractions / chance, 0.0)
     return np.argsort(-ratio, kind="stable")[: np.count_nonzero(ratio)]

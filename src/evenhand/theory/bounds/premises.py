@@ -21,12 +21,7 @@ if TYPE_CHECKING:
 
 @frozen
 class Premise:
-    """One condition of a theorem.
-
-    Example:
-        >>> one_play.name, one_play.sentence
-        ('one_play', 'one arm plays per round')
-    """
+    """One condition of a theorem."""
 
     name: str
     sentence: str
@@ -52,12 +47,7 @@ def parameter(path: str, value: object, sentence: str) -> Premise:
 
 
 def default_exploration(value: float) -> Premise:
-    """The premise that the exploration of a UCB index is the theorem's.
-
-    Example:
-        >>> default_exploration(2.0).sentence
-        'the exploration is 2'
-    """
+    """The premise that the exploration of a UCB index is the theorem's."""
     return parameter("index.exploration", value, f"the exploration is {value:g}")
 
 
