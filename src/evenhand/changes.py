@@ -1,4 +1,4 @@
-"""The changes of arms and promises, for `evenhand.bandit.Bandit.change`, the clients and the store."""
+"""The changes of arms and promises, for `evenhand.bandit.Bandit.change`, the clients, the store and simulated runs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from evenhand.messages.changes import AddArm as AddArm
 from evenhand.messages.changes import BringBack as BringBack
 from evenhand.messages.changes import Close as Close
 from evenhand.messages.changes import Erase as Erase
+from evenhand.messages.changes import From as From
 from evenhand.messages.changes import Promise as Promise
 from evenhand.messages.changes import Rename as Rename
 from evenhand.messages.changes import Reopen as Reopen

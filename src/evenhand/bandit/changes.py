@@ -294,7 +294,8 @@ def _settled(
     arms, before = plan.arms, np.zeros(len(plan.arms), dtype=bool)
     before[: len(record.arms)] = record.arms.active
     moved = [arms.place[arm] for arm in plan.moved]
-    return settle(record.policy, policy, state, (before, arms.active), terms, waiting, moved)
+    most = record.policy.hold.longest(state.round + 1)
+    return settle(record.policy, policy, state, (before, arms.active), terms, waiting, most, moved)
 
 
 def terms_of(change: ChangeRecord) -> Terms:

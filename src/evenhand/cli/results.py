@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
+from typing import Any
 
 import numpy as np
 from rich.cells import cell_len
@@ -13,7 +14,7 @@ from rich.table import Table
 
 from evenhand.cli.rendering import console_for_tables, plus_minus, table_of
 from evenhand.core.errors import number_of
-from evenhand.judgement.sentences import sentence
+from evenhand.judgement.sentences import listed, sentence
 from evenhand.simulation.results import Results
 from evenhand.simulation.verdicts import FAIR, Verdict, differences, verdicts
 
@@ -120,11 +121,11 @@ def _show_shares(console: Console, results: Results, found: Mapping[str, Verdict
             of = [] if promised is None else [_range(np.array(promised)[rest])]
             table.add_row(f"{rest.size:,} more", *of, *(_range(shares[at, rest]) for at in places), style="dim")
         console.print(table)
-    for text in _notes(shares, found):
+    for text in _notes(shares, found, results.information.get("changes", ())):
         console.print(f"[dim]{text}[/dim]", highlight=False)
 
 
-def _notes(shares: np.ndarray, found: Mapping[str, Verdict]) -> Iterator[str]:
+def _notes(shares: np.ndarray, found: Mapping[str, Verdict], changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """What the words and numbers above mean, as far as they occur."""
     if any(verdict.missed for verdict in found.values()):
         yield f"{MISSED} missed: more than 1% of its plays are missing, by the whole interval."
@@ -132,6 +133,9 @@ def _notes(shares: np.ndarray, found: Mapping[str, Verdict]) -> Iterator[str]:
         yield f"{UNDECIDED} undecided, or behind by what a rule allows; --wide prints the intervals."
     if any(FAIR in verdict.text for verdict in found.values()):
         yield f"{FAIR}: the largest expected reward with all promises kept."
+    if changes:
+        rounds = listed([f"{change['from']:,}" for change in changes])
+        yield f"Promises change from round {rounds} on; a promised share is the mean over the rounds."
     most = float(shares.sum(axis=1).max())
     if most > 1.0 + 1e-9:
         yield f"Up to {np.ceil(most - 1e-9):.0f} arms play per round, so the shares add up to more than 1."

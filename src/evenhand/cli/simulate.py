@@ -31,7 +31,7 @@ def check(config: ConfigPath, own: Import = None, as_json: AsJson = False) -> No
       evenhand check films.toml --json
     """
     from evenhand.simulation.simulate import checkpoint_rounds
-    from evenhand.theory.baseline import baseline_of
+    from evenhand.simulation.stages import drafts_of
 
     if config.suffix != ".parquet" and _is_study(config):
         _check_study(config, as_json)
@@ -40,12 +40,15 @@ def check(config: ConfigPath, own: Import = None, as_json: AsJson = False) -> No
     setup.environment.check_horizon(setup.horizon)
     checkpoint_rounds(setup.horizon, setup.checkpoints, setup.spacing)
     policies: dict[str, dict[str, Any]] = {}
-    for label, policy in setup.policies.items():
-        try:
-            facts = _feasibility(baseline_of(policy, setup.environment, label))
-            policies[label] = facts | _bounds(policy, setup.environment.names) | _arrears(policy, facts, setup)
-        except InfeasiblePromise as error:
-            policies[label] = {"feasible": False, "fault": str(error)}
+    for label, first in setup.policies.items():
+        for draft in drafts_of(first, setup.environment, setup.promises, label):
+            name = f"{label} from round {draft.page.after + 1}" if draft.page.after else label
+            try:
+                facts = _feasibility(draft.checked(label, setup.lanes).baseline)
+                policies[name] = facts | _bounds(draft.policy, setup.environment.names)
+                policies[name] |= _arrears(draft.policy, facts, setup)
+            except InfeasiblePromise as error:
+                policies[name] = {"feasible": False, "fault": str(error)}
     if as_json:
         size = {"horizon": setup.horizon, "lanes": setup.lanes, "arms": list(setup.environment.names)}
         print_json({**size, "policies": policies})
@@ -150,6 +153,7 @@ def _run(setup: Setup, jobs: int, out: Path, as_json: bool, figures: bool, wide:
             checkpoints=checkpoints,
             spacing=spacing,
             metrics=setup.metrics,
+            promises=setup.promises,
             jobs=jobs,
         )
     except KeyboardInterrupt as interrupt:
@@ -268,7 +272,8 @@ def _draw(results: Results, setup: Setup, folder: Path) -> list[str]:
     from evenhand.simulation.figures import bounds_of, draw_all
 
     asked = setup.figures
-    bounds = bounds_of(setup.policies, setup.environment, results.rounds) if asked.bounds else {}
+    drawn = asked.bounds and not setup.promises  # theorems are about promises that do not change
+    bounds = bounds_of(setup.policies, setup.environment, results.rounds) if drawn else {}
     style: dict[str, Any] = {"band": asked.band, "width": asked.width, "formats": asked.formats, "kinds": asked.kinds}
     names = draw_all(results, folder, bounds, asked.log, asked.title, **style)
     first, *others = asked.formats

@@ -228,6 +228,18 @@ def grown(old: T, fresh: T) -> T:
     return old
 
 
+def changed_at(places: Mask, new: T, old: T) -> T:
+    """A record with the values of ``new`` at some places (…, arms), and those of ``old`` at the others."""
+    if isinstance(new, np.ndarray) and isinstance(old, np.ndarray):
+        kept = new.copy()
+        np.copyto(kept, old, where=~places if new.shape == places.shape else False)
+        return kept
+    if dataclasses.is_dataclass(new) and not isinstance(new, type):
+        names = [field.name for field in dataclasses.fields(new)]
+        return type(new)(**{name: changed_at(places, getattr(new, name), getattr(old, name)) for name in names})
+    return new
+
+
 def for_lanes(part: T, lanes: slice, keep: bool = False) -> T:
     """A copy of a part in which every `PerLane` parameter is cut to the given lanes."""
     if isinstance(part, PerLane):

@@ -261,6 +261,31 @@ class Promise(OwedTerms):
             raise EvenhandError("a promise must have at least one of fractions, caps and groups")
 
 
+@dataclass(frozen=True)
+class From:
+    """A change of promises within a simulated run; its arms are those of the environment.
+
+    Args:
+        round: from which on the promises hold, counted from 1; at least 2.
+        promise: the change.
+
+    Example:
+        >>> From(501, Promise({"tea": 0.3}, debt="forgive", reason="a new season")).to_json()
+        {'from': 501, 'reason': 'a new season', 'debt': 'forgive', 'fractions': {'tea': 0.3}}
+    """
+
+    round: int
+    promise: Promise
+
+    def to_json(self) -> dict[str, Any]:
+        """The table ``[[promises]]`` of a configuration.
+
+        Returns:
+            ``from``, and what is given of the promise.
+        """
+        return {"from": self.round} | {name: one for name, one in self.promise.to_json().items() if name != "change"}
+
+
 @change("close", {})
 class Close(ChangeRecord):
     """Close an allocation: it decides no more; rewards are still accepted.

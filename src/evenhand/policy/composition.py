@@ -26,6 +26,7 @@ from evenhand.core.state import (
     State,
     Tally,
     Unit,
+    changed_at,
     grown,
     rows,
 )
@@ -541,16 +542,16 @@ class Policy(Part):
 
         Args:
             state: of one lane or many.
-            changed: (…, arms), whose promise begins: the same arms in all lanes.
+            changed: (…, arms), whose promise begins.
             accounts: of the promises to all arms from now on; see `evenhand.policy.settlement`.
 
         Raises:
             EvenhandError: plays are carried that a part cannot count; nothing changes then.
         """
-        at = np.flatnonzero(changed.reshape(-1, state.arms)[0])
+        at = np.flatnonzero(changed.reshape(-1, state.arms).any(axis=0))
         carried = np.where(changed, accounts.carried / BILLION, 0.0)
         memories = {
-            slot: one.begin(getattr(state, slot), at, carried)
+            slot: changed_at(changed, one.begin(getattr(state, slot), at, carried), getattr(state, slot))
             for slot, one in self.parts.items()
             if slot == "fairness" or one.promises
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import MutableMapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
@@ -37,27 +38,50 @@ def check_changeable(policy: Policy, label: str) -> None:
         )
 
 
+class Promising(Protocol):
+    """What makes promises: a `Policy`, or a page of the books of a run."""
+
+    @property
+    def fractions(self) -> Array | None:
+        """(arms,) or (1,), the share of the rounds promised to each arm; None where no share is promised."""
+
+    @property
+    def promises_shares(self) -> bool:
+        """Whether shares of the rounds are promised, and not only what the policy is measured against."""
+
+    @property
+    def caps(self) -> Array | None:
+        """(arms,) or (1,), the largest share of the rounds that each arm may have; None where there is no limit."""
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups of arms that are promised shares together."""
+
+    def begin(self, state: State, changed: Mask, accounts: Accounts) -> None:
+        """Begin the promises to some arms anew with the next round."""
+
+
 def settle(
-    before: Policy,
-    after: Policy,
+    before: Promising,
+    after: Promising,
     state: State,
     active: tuple[Mask, Mask],
     terms: Terms,
     waiting: Waiting,
+    most: float,
     moved: Sequence[int] = (),
-    most: float | None = None,
 ) -> Settlement:
     """Begin the promises that are others with the next round, in place, with what is carried of what was owed.
 
     Args:
-        before: the policy until now.
-        after: the policy from now on.
+        before: the policy, or what else made the promises, until now.
+        after: the same from now on.
         state: of one lane, or of many; with the arms from now on, and accounts.
         active: (arms,) each, the arms that are not retired, before and after.
         terms: of the change.
         waiting: what is owed to groups that are promised nothing any more, by name; updated in place.
+        most: A, the plays of an arm that one decision can give.
         moved: places of arms that were added, retired or brought back.
-        most: A, the plays that one decision can give; by default as many as the hold of the policy until now allows.
 
     Returns:
         What became of what was owed.
@@ -65,11 +89,11 @@ def settle(
     Raises:
         EvenhandError: plays are carried that a part cannot count; nothing changes then.
     """
-    arms, most = state.arms, before.hold.longest(state.round + 1) if most is None else most
+    arms = state.arms
     anew = np.zeros(arms, dtype=bool)
     anew[list(moved)] = True
     found = Settlement(None, None, None, None, (), anew)
-    bounds = state.fairness if after.fairness.traits.limits else None
+    bounds = state.fairness if isinstance(state.fairness, Bounds) else None
     if bounds is not None:
         shares = (_caps(before, arms, active[0]), _caps(after, arms, active[1]))
         caps, found.caps = settled(bounds.caps, *shares, state.round, state.tally.pulls, most, terms, -1.0, anew)
@@ -84,13 +108,13 @@ def settle(
     return found
 
 
-def _shares(policy: Policy, arms: int, active: Mask) -> Array:
+def _shares(policy: Promising, arms: int, active: Mask) -> Array:
     """(arms,), the promised shares; NaN where an account rests."""
     shares = np.zeros(arms) if policy.fractions is None else _filled(policy.fractions, arms, 0.0)
     return np.where((shares > 0.0) & active, shares, np.nan)
 
 
-def _caps(policy: Policy, arms: int, active: Mask) -> Array:
+def _caps(policy: Promising, arms: int, active: Mask) -> Array:
     """(arms,), the largest shares; NaN where there is no limit."""
     caps = np.ones(arms) if policy.caps is None else _filled(policy.caps, arms, 1.0)
     return np.where((caps < 1.0) & active, caps, np.nan)

@@ -7,6 +7,9 @@ differ between lanes, Opt-F's mean stands in.
 
 p is the selection vector of the round, given also the score that was drawn in it; p* is that of the fair policy that
 knows the means, among the arms available in the round.
+
+Where promises change within a run, the plays that an arm is behind are those of its whole ledger, ``C + r_i (t − t₀) −
+(N_i − N_i(t₀))`` with what was carried when its promise last changed, and optima are those of the promises in force.
 """
 
 from __future__ import annotations
@@ -132,7 +135,7 @@ class PenalizedRegret(AgainstOptimum):
     def value(self, memory: None, run: Run) -> Array:
         """The penalised optimum less expected reward and penalties."""
         penalties = weighted(np.maximum(run.deficits, 0.0), np.asarray(run.baseline.penalties))
-        return np.asarray(run.baseline.best_penalized) * run.round - run.expected + penalties
+        return run.best_penalized - run.expected + penalties
 
 
 @measure
@@ -177,7 +180,8 @@ class MaxViolation(OfPromises):
         """Larger deficits replace smaller ones."""
         # The arm furthest behind is looked for at the checkpoints only, and rounding errors are cut off there.
         fractions: Any = run.baseline.fractions
-        np.maximum(memory, fractions * run.round - run.pulls, out=memory)
+        behind = fractions * run.round - run.pulls if run.books is None else run.deficits
+        np.maximum(memory, behind, out=memory)
 
     def value(self, memory: Array, run: Run) -> Array:
         """Largest deficit so far."""
@@ -197,6 +201,8 @@ class BoundViolation(Metric):
 
     def value(self, memory: None, run: Run) -> Array:
         """Largest miss."""
+        if run.books is not None:
+            return _largest(np.concatenate([line.missing for line in run.books.lines()], axis=-1))
         bounds = run.baseline.bounds
         plays = np.asarray(run.pulls @ bounds[0].members)
         floors, caps = np.array([one.floors for one in bounds]), np.array([one.caps for one in bounds])

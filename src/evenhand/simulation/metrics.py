@@ -20,6 +20,7 @@ from evenhand.core.state import Array, Decision, Outcome
 from evenhand.core.streams import over_arms
 from evenhand.policy.accounts import owed
 from evenhand.policy.shares import proportional
+from evenhand.simulation.books import Books, Page
 from evenhand.theory.baseline import Baseline
 
 #: Columns of the result tables that are no measures.
@@ -56,7 +57,8 @@ class Run:
         earned: (lanes, arms), rewards earned so far.
         checkpoints: the rounds recorded so far.
         recorded_pulls: (checkpoints, lanes, arms), plays at the checkpoints so far.
-        optima: (2, lanes), expected rewards of Opt-NF and Opt-F so far, where they depend on who is available.
+        optima: (2, lanes), expected rewards of Opt-NF and Opt-F since the present promises began, where they depend on
+            who is available.
     """
 
     decision: Decision
@@ -73,6 +75,8 @@ class Run:
         self._by_set = baseline.by_set
         self._codes = None if baseline.by_set is None else 2.0 ** np.arange(arms)
         self.optima = np.zeros((2, lanes))
+        self.books: Books | None = None  # where promises change within the run
+        self._since, self._earlier = 0, np.zeros((3, lanes))
         self._cache: dict[str, Array] = {}
 
     def see(self, pulls: Array, decision: Decision, outcome: Outcome) -> None:
@@ -88,6 +92,8 @@ class Run:
         np.add(earned, outcome.earned, earned)
         if self._cache:
             self._cache.clear()
+        if self.books is not None:
+            self.books.see(self.round, pulls)
         if self._by_set is not None and decision.available is not None:
             self.optima += self._by_set[:, (over_arms(decision.available.astype(float), self._codes)).astype(np.intp)]
 
@@ -100,6 +106,29 @@ class Run:
         """
         self.round, self.pulls = round, pulls
         self._cache.clear()
+
+    def open(self, page: Page) -> None:
+        """Keep books of what is owed, as promises will change; before the first round.
+
+        Args:
+            page: what is promised first.
+        """
+        self.books = Books(page, self.lanes, self.arms)
+
+    def begin(self, page: Page, baseline: Baseline) -> None:
+        """Begin other promises with the next round.
+
+        Args:
+            page: what is promised then.
+            baseline: what the policy is measured against then.
+        """
+        assert self.books is not None
+        self._earlier = np.array([self.best, self.best_fair, self.best_penalized])
+        self._since, self.optima = self.round, np.zeros_like(self.optima)
+        self.baseline, self._by_set = baseline, baseline.by_set
+        self._codes = None if baseline.by_set is None else 2.0 ** np.arange(self.arms)
+        self._cache.clear()
+        self.books.begin(page)
 
     @property
     def reward(self) -> Array:
@@ -125,23 +154,34 @@ class Run:
     @property
     def best(self) -> Array:
         """(lanes,), expected reward of Opt-NF so far, given the arms that were available."""
-        baseline = self.baseline
-        if baseline.by_set is not None:
-            return np.asarray(self.optima[0])
-        return np.asarray(baseline.best) * self.round
+        return self._optimum(0, self.baseline.best)
 
     @property
     def best_fair(self) -> Array:
         """(lanes,), expected reward of Opt-F so far, given the arms that were available; of Opt-NF without promises."""
-        baseline = self.baseline
-        if baseline.by_set is not None:
-            return np.asarray(self.optima[1])
-        return self.best if baseline.best_fair is None else baseline.best_fair * self.round
+        return self._optimum(1, self.baseline.best if self.baseline.best_fair is None else self.baseline.best_fair)
+
+    @property
+    def best_penalized(self) -> Array:
+        """(lanes,), expected reward of the penalised optimum so far."""
+        return self._optimum(2, self.baseline.best_penalized)
+
+    def _optimum(self, place: int, per_round: Array | None) -> Array:
+        """The sum of an optimum so far, of each promise in its own rounds."""
+        if self.baseline.by_set is not None and place < len(self.optima):
+            return np.asarray(self._earlier[place] + self.optima[place])
+        rounds = self.round - self._since
+        return np.asarray(self._earlier[place] + (0.0 if per_round is None else per_round * rounds))
 
     @property
     def deficits(self) -> Array:
         """(lanes, arms), plays that each arm is behind its promise, ``r_i t − N_i``; negative where it is ahead."""
-        return self._once("deficits", lambda: np.asarray(owed(self.baseline.fractions, self.round, self.pulls)))
+        return self._once("deficits", self._deficits)
+
+    def _deficits(self) -> Array:
+        if self.books is not None:
+            return self.books.missing()
+        return np.asarray(owed(self.baseline.fractions, self.round, self.pulls))
 
     @property
     def missing_shares(self) -> Array:

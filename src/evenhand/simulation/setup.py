@@ -18,9 +18,11 @@ from evenhand.core.parts import build, plain
 from evenhand.core.state import PerLane
 from evenhand.environment.world import Environment
 from evenhand.judgement.keeping import keeping_of
+from evenhand.messages.changes import From
 from evenhand.policy.composition import Policy
 from evenhand.simulation.files import FORMAT, read_table
 from evenhand.simulation.metrics import Metric
+from evenhand.simulation.stages import Draft, changes_of, drafts_of
 
 #: Rounds at which measures are taken, unless said otherwise.
 CHECKPOINTS = 200
@@ -52,6 +54,7 @@ class Setup:
     spacing: str = "even"
     figures: FiguresSettings = field(factory=FiguresSettings)
     metrics: tuple[Metric, ...] = ()
+    promises: tuple[From, ...] = ()
 
 
 def read_setup(path: Path, **overrides: int | None) -> Setup:
@@ -84,6 +87,11 @@ def setup_of(information: Mapping[str, Any], **overrides: int | None) -> Setup:
         seed=run["seed"],
         checkpoints=[round for round in information["rounds"] if round <= run["horizon"]],
         metrics=metrics,
+        promises=changes_of(
+            [one for one in information.get("changes", ()) if one["from"] <= run["horizon"]],
+            environment.names,
+            run["horizon"],
+        ),
     )
 
 
@@ -107,6 +115,7 @@ def run_information(
     seed: int,
     rounds: NDArray[np.int64],
     metrics: Sequence[Metric] = (),
+    changes: Sequence[From] = (),
 ) -> dict[str, Any]:
     """All that is needed to run a simulation again, as plain JSON values.
 
@@ -125,7 +134,11 @@ def run_information(
         "rounds": rounds.tolist(),
         "environment": _plain(environment),
         "policies": {label: _plain(policy) for label, policy in policies.items()},
-        "promises": {label: _promises(policy, environment, int(rounds[-1])) for label, policy in policies.items()},
+        "promises": {
+            label: _promises(drafts_of(policy, environment, changes, label), int(rounds[-1]))
+            for label, policy in policies.items()
+        },
+        "changes": [change.to_json() for change in changes],
         "metrics": [_plain(metric) for metric in metrics],
         "versions": {
             "evenhand": __version__,
@@ -137,15 +150,21 @@ def run_information(
     }
 
 
-def _promises(policy: Policy, environment: Environment, horizon: int) -> dict[str, Any]:
-    """How promises are kept, and what is promised besides shares of arms: floors and caps of groups, caps of arms."""
+def _promises(drafts: Sequence[Draft], horizon: int) -> dict[str, Any]:
+    """How promises are kept, and what is promised besides shares of arms: floors and caps of groups, caps of arms.
+
+    Where promises change, these are the last, and ``pages`` has all of them.
+    """
+    policy, environment = drafts[-1].policy, drafts[-1].environment
     names, caps = environment.names, np.broadcast_to(1.0 if policy.caps is None else policy.caps, environment.arms)
     groups: list[dict[str, Any]] = [{**group, "name": f"the group {group['name']}"} for group in policy.groups]
     capped: list[dict[str, Any]] = [
         {"name": names[arm], "arms": [arm], "at_least": 0.0, "at_most": float(caps[arm])}
         for arm in np.flatnonzero(caps < 1.0).tolist()
     ]
-    return {**keeping_of(policy, environment.arms, horizon).to_json(horizon), "bounds": groups + capped}
+    kept = {**keeping_of(policy, environment.arms, horizon).to_json(horizon), "bounds": groups + capped}
+    judged = policy.fractions is not None or (policy.merit is None and environment.fractions is not None)
+    return kept | ({"pages": [draft.page.to_json() for draft in drafts]} if judged and len(drafts) > 1 else {})
 
 
 def lane_rows(*parts: Any) -> list[int]:

@@ -23,7 +23,8 @@ from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.metrics import Metric, MetricLike, MetricRecorder, check_metrics, chosen
 from evenhand.simulation.results import JoinedResult, PolicyResult, Results
 from evenhand.simulation.setup import CHECKPOINTS, lane_rows, run_information
-from evenhand.theory.baseline import Baseline, baseline_of
+from evenhand.simulation.stages import FromLike, Stage, Stages, changes_of, drafts_of, promised_by
+from evenhand.theory.baseline import Baseline
 
 CALLS = 2000  # lanes × arms for which the arithmetic of a round takes as long as its calls
 LARGEST = 50_000  # lanes × arms of a block
@@ -39,6 +40,7 @@ def simulate(
     checkpoints: int | Sequence[int] = CHECKPOINTS,
     spacing: str = "even",
     metrics: Sequence[MetricLike] = (),
+    promises: Sequence[FromLike] = (),
     jobs: int = 1,
     progress: bool | None = None,
 ) -> Results:
@@ -53,6 +55,7 @@ def simulate(
         checkpoints: how many rounds to look at, or which ones; the last round is always included.
         spacing: ``"even"`` or ``"log"``, if ``checkpoints`` is a number.
         metrics: of your own, measured beside those of `evenhand.simulation.measures` that are meaningful here.
+        promises: that begin within the run, as in `compare`.
         jobs: processes.
         progress: whether to show a progress bar on standard error; None for only where that is a terminal.
 
@@ -83,6 +86,7 @@ def simulate(
         checkpoints=checkpoints,
         spacing=spacing,
         metrics=metrics,
+        promises=promises,
         jobs=jobs,
         progress=progress,
     )
@@ -98,6 +102,7 @@ def compare(
     checkpoints: int | Sequence[int] = CHECKPOINTS,
     spacing: str = "even",
     metrics: Sequence[MetricLike] = (),
+    promises: Sequence[FromLike] = (),
     jobs: int = 1,
     progress: bool | None = None,
     kept: MutableMapping[str, PolicyResult] | None = None,
@@ -122,6 +127,10 @@ def compare(
         spacing: ``"even"`` or ``"log"``, if ``checkpoints`` is a number.
         metrics: of your own, or the names of their kinds, measured beside those of `evenhand.simulation.measures` that
             are meaningful here.
+        promises: that begin within the run, for all policies and what they are measured by: each a
+            `evenhand.changes.From`, or a table such as ``{"from": 501, "fractions": [0.1, 0.3]}`` with the fields of
+            `evenhand.changes.Promise`. What is owed survives a change as in a bandit. The rounds before are looked at,
+            too.
         jobs: processes; −1 takes every core.
         progress: whether to show a progress bar on standard error; None for only where that is a terminal.
         kept: results by label, to which each is added as soon as it is finished; those that are there, of the same
@@ -133,7 +142,7 @@ def compare(
     Raises:
         InfeasiblePromise: a policy promises what cannot be kept; nothing has run then.
         EvenhandError: a parameter is out of range, or a policy needs rewards of a finite range, which the environment
-            does not have.
+            does not have; or a policy cannot change its promises.
 
     Example:
         >>> from evenhand import Environment, compare
@@ -155,15 +164,17 @@ def compare(
     measures = _metrics(metrics)
     validate.part("environment", world, Environment, "Environment(Bernoulli([0.9, 0.5]))")
     named = _labelled(policies, surroundings_of(world, horizon))
+    changes = changes_of(promises, world.names, horizon)
+    drafts = {label: drafts_of(policy, world, changes, label) for label, policy in named.items()}
     rounds = checkpoint_rounds(horizon, checkpoints, spacing)
+    rounds = np.union1d(rounds, np.array([change.round - 1 for change in changes], dtype=np.int64))
     _check_lanes(world, named, lanes)
     world.check_horizon(horizon)
     _check_range(world, named)
     _check_named(world, named)
-    for policy in named.values():
-        policy.start(world.arms, lanes if lane_rows(policy) else None, world.unit)
-    baselines = {label: baseline_of(policy, world, label) for label, policy in named.items()}
-    measured = sum(len(_chosen(baseline, measures)[0]) for baseline in baselines.values())
+    stages = {label: [draft.checked(label, lanes) for draft in own] for label, own in drafts.items()}
+    asked = {label: _chosen([stage.baseline for stage in own], measures) for label, own in stages.items()}
+    measured = sum(len(chosen) for chosen, _ in asked.values())
     running = parallel.processes(jobs)
     _check_memory(len(rounds), lanes, world.arms, len(named), measured, running)
     strands = streams.strand_seeds(seed, lanes)
@@ -172,9 +183,10 @@ def compare(
     units: list[tuple[Any, ...]] = []
     for label in missing:
         for block in blocks:
-            own = for_lanes(named[label], block, keep=True), for_lanes(world, block, keep=True)
+            cuts = [stage.for_lanes(block, keep=True) for stage in stages[label]]
+            own = cuts[0].policy, for_lanes(world, block, keep=True), cuts[0].baseline
             seeds = strands[block.start // streams.STRAND : -(-block.stop // streams.STRAND)]
-            units.append((*own, baselines[label].for_lanes(block), block.stop - block.start, rounds, seeds, measures))
+            units.append((*own, block.stop - block.start, rounds, seeds, measures, cuts if changes else ()))
     if jobs != 1:
         parallel.carry(world, *named.values(), *measures)
     parts = {label: JoinedResult(blocks) for label in missing}
@@ -190,10 +202,10 @@ def compare(
         policies={label: kept[label] for label in named},
         rounds=rounds,
         names=world.names,
-        promised={label: baseline.promised for label, baseline in baselines.items()},
-        information=run_information(named, world, lanes, seed, rounds, measures),
+        promised={label: promised_by(own, horizon) for label, own in stages.items()},
+        information=run_information(named, world, lanes, seed, rounds, measures, changes),
         own={metric.name: metric.measure for metric in measures},
-        omitted={label: _chosen(baseline, measures)[1] for label, baseline in baselines.items()},
+        omitted={label: omitted for label, (_, omitted) in asked.items()},
     )
 
 
@@ -205,17 +217,19 @@ def run_block(
     rounds: NDArray[np.int64],
     seeds: Sequence[np.random.SeedSequence],
     metrics: Sequence[Metric] = (),
+    stages: Sequence[Stage] = (),
     tick: Callable[[int], None] = lambda rounds: None,
 ) -> PolicyResult:
     """One policy in one block of lanes."""
     try:
-        return _run(policy, environment, baseline, lanes, rounds, seeds, metrics, tick)
+        return _run(policy, environment, baseline, lanes, rounds, seeds, metrics, stages, tick)
     except streams.NotByLaneError:  # a part of the user's own draws in another shape
         spans = streams.spans(streams.strand_sizes(lanes, len(seeds)))
         joined = JoinedResult(spans)
         for place, (span, seed) in enumerate(zip(spans, seeds, strict=True)):
             own = for_lanes(policy, span, keep=True), for_lanes(environment, span, keep=True), baseline.for_lanes(span)
-            whole = joined.put(place, _run(*own, span.stop - span.start, rounds, [seed], metrics, tick))
+            cuts = [stage.for_lanes(span, keep=True) for stage in stages]
+            whole = joined.put(place, _run(*own, span.stop - span.start, rounds, [seed], metrics, cuts, tick))
         assert whole is not None
         return whole
 
@@ -228,6 +242,7 @@ def _run(
     rounds: NDArray[np.int64],
     seeds: Sequence[np.random.SeedSequence],
     metrics: Sequence[Metric],
+    stages: Sequence[Stage],
     tick: Callable[[int], None],
 ) -> PolicyResult:
     policy = for_lanes(policy, slice(0, lanes))
@@ -235,13 +250,15 @@ def _run(
     world = environment.start(int(rounds[-1]), lanes, outside)
     rng = streams.joined([np.random.default_rng(one) for one in inside], lanes)
     state = policy.start(environment.arms, lanes, environment.unit)
-    recorder = MetricRecorder(baseline, _chosen(baseline, metrics)[0], len(rounds), lanes, environment.arms)
+    measured, _ = _chosen([stage.baseline for stage in stages] or [baseline], metrics)
+    recorder = MetricRecorder(baseline, measured, len(rounds), lanes, environment.arms)
+    later = Stages(stages, lanes, state, recorder)
     plays = state.tally.pulls
     if policy.schedule.traits.free:
         plays = np.zeros_like(state.tally.pulls)
         state.tally.pulls += 1.0
         policy.observe(state, world.free_pull(), rng)
-    compiled = engine(policy, world, recorder, state, rng)
+    compiled = None if stages else engine(policy, world, recorder, state, rng)
     holding = held.applies(policy, world, recorder)
     for stop in rounds.tolist():
         if compiled is not None:
@@ -256,6 +273,7 @@ def _run(
                 plays += decision.played
             recorder.see(plays, decision, outcome)
         recorder.record()
+        policy = later.after(stop, policy)
         tick(stop)
     with np.errstate(invalid="ignore"):
         estimate = state.tally.rewards / state.tally.received
@@ -281,9 +299,13 @@ def cut(lanes: int, arms: int, policies: int, processes: int) -> list[slice]:
     return [slice(start, stop) for start, stop in itertools.pairwise(ends)]
 
 
-def _chosen(baseline: Baseline, metrics: Sequence[Metric]) -> tuple[list[Metric], dict[str, str]]:
+def _chosen(baselines: Sequence[Baseline], metrics: Sequence[Metric]) -> tuple[list[Metric], dict[str, str]]:
     """The measures and the user's own metrics that are measured, and why others are left out."""
-    return chosen((*MEASURES.values(), *metrics), baseline)
+    every = (*MEASURES.values(), *metrics)
+    found = [chosen(every, baseline) for baseline in baselines]
+    omitted = {name: reason for _, reasons in found for name, reason in reasons.items()}
+    names = {metric.name for measured, _ in found for metric in measured} - set(omitted)
+    return [metric for metric in every if metric.name in names], omitted
 
 
 def checkpoint_rounds(

@@ -107,7 +107,8 @@ def _verdict(results: Results, label: str) -> Verdict:
         return Verdict(label, None, None, (), (), gap, f"{label} promised nothing, and {ending}.")
     rounds = float(results.rounds[-1])
     wanted = np.zeros(len(results.names)) if shares is None else _each(shares, result).mean(axis=0) * rounds
-    missing = wanted - result.pulls[-1].mean(axis=0)
+    books = results.books(label)
+    missing = (wanted - result.pulls[-1] if books is None else books.missing()).mean(axis=0)
     if by_merit:
         ending = f"has a reward regret of {_last(result, 'reward_regret'):,.4g}"
     text = f"{label} {deed(cases, 'share by merit' if by_merit else 'promise')}, and {ending}."
@@ -125,20 +126,26 @@ def cases_of(results: Results, label: str) -> list[Case]:
     result, shares = results.policies[label], results.promised[label]
     how = results.information.get("promises", {}).get(label)
     keeping = Keeping() if how is None else Keeping.of_json(how)
-    rounds, plays, cases = float(results.rounds[-1]), result.pulls[-1].astype(float), []
+    rounds, plays, books = float(results.rounds[-1]), result.pulls[-1].astype(float), results.books(label)
+    cases: list[Case] = []
     if shares is not None:
-        promised = _each(shares, result)
+        promised = _each(shares if books is None else books.page.fractions, result)
+        due, paid, lasted = promised * rounds, plays, np.full(len(results.names), rounds)
+        if books is not None:
+            due, paid, lasted = books.shares(repaid=keeping.keeps != "chance")
         arms = np.flatnonzero((promised > 0.0).any(axis=0))
-        found = judge(keeping, promised[:, arms] * rounds, plays[:, arms], rounds)
+        found = judge(keeping, due[:, arms], paid[:, arms], lasted[arms])
         cases += [
             Case(results.names[arm], float(promised[:, arm].mean()), found[place]) for place, arm in enumerate(arms)
         ]
-    for bound in [] if how is None else how["bounds"]:
-        played = plays[:, bound["arms"]].sum(axis=1, keepdims=True)
+    for place, bound in enumerate([] if how is None else how["bounds"]):
         for share, cap in ((bound["at_least"], False), (bound["at_most"], True)):
             if share is not None and (cap or share > 0.0):
-                due = np.array([share * rounds])
-                found = judge(keeping, due, played, rounds, cap=cap, at_once=float(len(bound["arms"])))
+                paid, lasted = plays[:, bound["arms"]].sum(axis=1, keepdims=True), np.array([rounds])
+                due = share * lasted
+                if books is not None:
+                    due, paid, lasted = books.bound(place, bound["arms"], cap)
+                found = judge(keeping, due, paid, lasted, cap=cap, at_once=float(len(bound["arms"])))
                 cases.append(Case(bound["name"], share, found[0], cap))
     return cases
 

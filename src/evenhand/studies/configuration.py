@@ -16,11 +16,13 @@ from evenhand.algorithms.build import Surroundings, build_policy, importing_from
 from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
 from evenhand.core.parts import build
 from evenhand.environment.world import Environment
+from evenhand.messages.changes import From
 from evenhand.policy.composition import Policy
 from evenhand.policy.merit import Power
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.metrics import Metric, check_metrics
 from evenhand.simulation.setup import CHECKPOINTS, FiguresSettings, Setup
+from evenhand.simulation.stages import changes_of, drafts_of
 from evenhand.studies.faults import toml
 from evenhand.studies.sources import RunSettings, arms_of, environment
 
@@ -72,6 +74,7 @@ class Config(BaseModel):
     environment: dict[str, Any]
     policies: Annotated[list[str | dict[str, Any]], Field(min_length=1)]
     metrics: list[str | dict[str, Any]] = []
+    promises: list[dict[str, Any]] = []
     figures: Figures = Figures()
 
 
@@ -109,6 +112,8 @@ def parse(
         faults += errors
     metrics, errors = _metrics(config.metrics, importing)
     faults += errors
+    changes, errors = _changes(config, world, policies)
+    faults += errors
     if faults or world is None:
         raise _joined(faults)
     return Setup(
@@ -121,6 +126,7 @@ def parse(
         spacing=config.spacing,
         figures=_figures(config.figures),
         metrics=metrics,
+        promises=changes,
     )
 
 
@@ -176,6 +182,21 @@ def _metrics(
         except EvenhandError as error:
             faults.append(error.at("metrics", place))
     return tuple(metrics), faults
+
+
+def _changes(
+    config: Config, world: Environment | None, policies: Mapping[str, Policy]
+) -> tuple[tuple[From, ...], list[EvenhandError]]:
+    """The promises that begin within the run, and what is wrong with them."""
+    if not config.promises or world is None:
+        return (), []
+    try:
+        changes = changes_of(config.promises, world.names, config.horizon)
+        for label, policy in policies.items():
+            drafts_of(policy, world, changes, label)
+    except EvenhandError as error:
+        return (), [error]
+    return changes, []
 
 
 def _policies(

@@ -262,7 +262,9 @@ class SweepResults:
             policies={unit.label: result.policy for unit, result in found},
             promised={unit.label: _only(result.results.promised) for unit, result in found},
             omitted={unit.label: _only(result.results.omitted) for unit, result in found},
-            information=run_information(policies, run.environment, run.lanes, run.seed, first.rounds, run.metrics),
+            information=run_information(
+                policies, run.environment, run.lanes, run.seed, first.rounds, run.metrics, run.promises
+            ),
         )
 
     def save(self, folder: str | os.PathLike[str]) -> None:

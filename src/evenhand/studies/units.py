@@ -24,7 +24,7 @@ from evenhand.studies.study import Setting, Study
 
 OWN = re.compile(r"([\w.]+):[\w.]+")  # a part or an algorithm of the user's own
 #: Settings of a run that decide its results; what is left out has its default.
-DECIDING = ("horizon", "lanes", "seed", "plays", "checkpoints", "spacing", "metrics")
+DECIDING = ("horizon", "lanes", "seed", "plays", "checkpoints", "spacing", "metrics", "promises")
 
 
 @dataclass(frozen=True)
@@ -160,6 +160,7 @@ def run_unit(setup: Setup) -> UnitResult | Failure:
             checkpoints=setup.checkpoints,
             spacing=setup.spacing,
             metrics=setup.metrics,
+            promises=setup.promises,
             progress=False,
         )
     except EvenhandError as error:

@@ -1,0 +1,159 @@
+"""The accounts of promises that change within a run, of every lane."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from evenhand.core.parts import build, plain
+from evenhand.core.state import Array, Mask, State, Tally
+from evenhand.policy.accounts import BILLION, CARRIED, Accounts, Terms
+from evenhand.policy.claim import Group
+from evenhand.policy.groups import BoundedShares, caps_of, floors_of, membership
+from evenhand.policy.settlement import Waiting, settle
+
+
+@frozen(eq=False)
+class Page:
+    """What is promised from a round on, and what becomes of what was owed before."""
+
+    after: int  # rounds before it
+    promised: BoundedShares
+    plays: int  # per round
+    terms: Terms = CARRIED
+    most: float = 1.0  # plays of an arm that one decision can give
+
+    promises_shares = True
+
+    @property
+    def fractions(self) -> Array:
+        """(arms,), (1,) or (lanes, arms), the promised shares."""
+        return self.promised.fractions
+
+    @property
+    def caps(self) -> Array:
+        """(arms,) or (1,), the largest shares."""
+        return self.promised.caps
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups that are promised shares."""
+        return self.promised.groups
+
+    def begin(self, state: State, changed: Mask, accounts: Accounts) -> None:
+        """Use these accounts of shares from now on."""
+        state.begun = accounts
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        whole = {"after": self.after, "promised": plain(self.promised), "plays": self.plays}
+        return {**whole, "terms": asdict(self.terms), "most": self.most}
+
+    @classmethod
+    def of_json(cls, values: Mapping[str, Any]) -> Page:
+        """What `to_json` wrote down."""
+        promised, terms = build("fairness", values["promised"]), Terms(**values["terms"])
+        return cls(**{**values, "promised": promised, "terms": terms})
+
+
+class Line(NamedTuple):
+    """Promises of one kind since they began; (lanes, promises) each."""
+
+    plays: Array
+    missing: Array  # or above a largest share; negative where there is room; what waits where an account rests
+    rounds: Array
+
+
+class Books:
+    """What is owed under all promises that a policy is measured by: ``D(n) = C + r (n − n₀) − (N − N₀)``.
+
+    The rule is that of a bandit, `evenhand.policy.settlement.settle`; here also of policies that promise nothing.
+    """
+
+    def __init__(self, page: Page, lanes: int, arms: int) -> None:
+        """Every promise begins with round 1."""
+        shape = (lanes, arms)
+        self.page = page
+        self._state = State(0, Tally.empty(shape), page.plays, fairness=page.promised.start(shape))
+        self._state.begun = Accounts.opened(shape)
+        self._waiting: Waiting = {}
+        #: (lanes, arms), of shares that have ended: the plays and rounds while they held, and advances that lapsed.
+        self._paid, self._rounds, self._lapsed = np.zeros((3, *shape))
+
+    @classmethod
+    def read(cls, pages: Iterable[Page], rounds: NDArray[np.int64], pulls: NDArray[np.int32]) -> Books:
+        """The books after the last of some rounds, with the plays up to each of them, (rounds, lanes, arms)."""
+        first, *later = pages
+        books = cls(first, *pulls.shape[1:])
+        for page in later:
+            books.see(page.after, pulls[np.searchsorted(rounds, page.after)].astype(float))
+            books.begin(page)
+        books.see(int(rounds[-1]), pulls[-1].astype(float))
+        return books
+
+    def see(self, round: int, pulls: Array) -> None:
+        """Take in all rounds up to this one, in which there were these plays, (lanes, arms)."""
+        self._state.round, self._state.tally.pulls = round, pulls
+
+    def begin(self, page: Page) -> None:
+        """Settle what is owed where promises are others from the next round on."""
+        everyone, running = np.ones(self._state.arms, dtype=bool), self._running
+        active = everyone, everyone
+        found = settle(self.page, page, self._state, active, page.terms, self._waiting, page.most).shares
+        assert found is not None
+        ended = found.changed & running
+        self._paid += found.plays * ended
+        self._rounds += (self._state.round - found.since) * ended
+        self._lapsed += found.lapsed / BILLION
+        self.page = page
+
+    def shares(self, repaid: bool = True) -> tuple[Array, Array, Array]:
+        """Plays due and plays made, (lanes, arms), and rounds, (arms,), while a share was promised.
+
+        Without ``repaid`` those are due that chance was to give: advances that have lapsed count.
+        """
+        line, running = self._shares(), self._running
+        paid = self._paid + line.plays * running
+        due = paid + line.missing * (running | (self._state.begun.rounds > 0.0)) - (0.0 if repaid else self._lapsed)
+        return due, paid, (self._rounds + line.rounds * running).max(axis=0)
+
+    def bound(self, place: int, arms: Sequence[int], cap: bool) -> tuple[Array, Array, Array]:
+        """The same of a promise to a group, or to an arm after the groups, since it began: (lanes, 1), and (1,)."""
+        kind, groups = (1 if cap else 0), len(self.page.groups)
+        line, at = (self.lines()[2 + kind], place) if place < groups else (self.lines()[kind], arms[0])
+        paid, missing = line.plays[:, [at]], line.missing[:, [at]]
+        return paid + (-missing if cap else missing), paid, line.rounds[:, at].max(keepdims=True)
+
+    def lines(self) -> tuple[Line, ...]:
+        """What was promised of each kind: shares of arms, their largest shares, and the same of groups."""
+        state, caps, groups = self._state, self.page.caps, self.page.groups
+        bounds, of_groups = state.fairness, state.tally.pulls @ membership(groups, state.arms)
+        floors, ceilings = floors_of(groups), caps_of(groups)
+        limited = np.array([group["at_most"] is not None for group in groups], dtype=bool)
+        return (
+            self._shares(),
+            self._line(bounds.caps, caps, caps < 1.0, state.tally.pulls, -1.0),
+            self._line(bounds.groups, floors, floors > 0.0, of_groups),
+            self._line(bounds.group_caps, ceilings, limited, of_groups, -1.0),
+        )
+
+    def missing(self) -> Array:
+        """(lanes, arms), the plays that arms are behind their shares; what waits where an account rests."""
+        return self._shares().missing
+
+    def _shares(self) -> Line:
+        return self._line(self._state.begun, self.page.fractions, self._running, self._state.tally.pulls)
+
+    def _line(self, accounts: Accounts, shares: Array, promised: Mask, plays: Array, sign: float = 1.0) -> Line:
+        running = sign * accounts.owed(shares, self._state.round, plays)
+        missing = np.where(promised | (accounts.rounds == 0.0), running, accounts.waiting / BILLION)
+        return Line(plays - accounts.plays, missing, self._state.round - accounts.rounds)
+
+    @property
+    def _running(self) -> Mask:
+        return np.broadcast_to(self.page.fractions > 0.0, self._paid.shape)
