@@ -10,7 +10,7 @@ import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ from evenhand.algorithms.registry import ALGORITHMS, Algorithm
 from evenhand.cli import main as cli
 from evenhand.core.parts import kinds, parameters_of
 from evenhand.messages.answers import Answer
-from evenhand.messages.changes import Stated
+from evenhand.messages.changes import Promise, Stated
 from evenhand.policy.composition import SLOTS
 from evenhand.simulation.measures import MEASURES
 from evenhand.studies import configuration as config
@@ -289,6 +289,7 @@ SECTIONS: dict[str, tuple[set[str], type[BaseModel] | None]] = {
     "## The run": (set(config.Config.model_fields), config.Config),
     "## `[environment]`": (set(sources.KEYS), None),
     "## `[[policies]]`": ({"label", "algorithm", "grid", *SLOTS}, None),
+    "## `[[promises]]`": ({"from", *(one.name for one in fields(Promise))} - {"change"}, None),
     "## `[figures]`": (set(config.Figures.model_fields), config.Figures),
 }
 SLOTS_OF = {

@@ -83,6 +83,16 @@ def changes_of(values: Sequence[FromLike], names: Sequence[str], horizon: int) -
     return tuple(changes)
 
 
+def reached(tables: Sequence[Mapping[str, Any]], horizon: int) -> list[Mapping[str, Any]]:
+    """The changes that a run of another horizon than was meant comes to.
+
+    Example:
+        >>> reached([{"from": 9}, {"from": 99}], horizon=50)
+        [{'from': 9}]
+    """
+    return [one for one in tables if not isinstance(one.get("from"), int) or one["from"] <= horizon]
+
+
 def _from_table(table: object, names: Sequence[str]) -> From:
     if not isinstance(table, Mapping):
         raise EvenhandError(f"must be a table such as {{ from = 501, fractions = [0.1, 0.2] }}, got {shown(table)}")

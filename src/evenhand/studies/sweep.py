@@ -13,13 +13,13 @@ from typing import Any
 
 from evenhand.core.errors import EvenhandError
 from evenhand.simulation.simulate import checkpoint_rounds
+from evenhand.simulation.stages import drafts_of
 from evenhand.studies.pool import Pool
 from evenhand.studies.progress import Progress
 from evenhand.studies.results import SweepResults
 from evenhand.studies.store import Store
 from evenhand.studies.study import Study
 from evenhand.studies.units import Builder, Unit, units_of
-from evenhand.theory.baseline import baseline_of
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,8 @@ def faults_of(study: Study) -> list[dict[str, str]]:
             setup = builder.setup(unit)
             setup.environment.check_horizon(setup.horizon)
             checkpoint_rounds(setup.horizon, setup.checkpoints, setup.spacing)
-            baseline_of(setup.policies[unit.label], setup.environment, unit.label)
+            for draft in drafts_of(setup.policies[unit.label], setup.environment, setup.promises, unit.label):
+                draft.checked(unit.label, setup.lanes)
         except EvenhandError as error:
             faults.append({"policy": unit.label, "setting": str(unit.setting), "error": str(error)})
     return faults
