@@ -1,4 +1,4 @@
-"""Random histories of bandits, beside a second account of all promises in fractions."""
+"""Random histories of bandits, beside a second account of all promises in fractions; and what audits say of them."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from evenhand.changes import Promise
 from evenhand.core.errors import EvenhandError
 from evenhand.messages.audit import Audit
 from evenhand.messages.lines import PromiseLine
+from tests.bandit.audit.contradictions import contradictions
 
 PLAY = 10**9
 SHARES = [0.0, 0.05, 0.1, 1 / 3, 0.07, 0.2, 0.090000001, 0.09, 0.123456789]
@@ -307,6 +308,7 @@ class Life:
 
     def check(self) -> None:
         audit = self.bandit.audit(now=self.now)
+        assert list(contradictions(audit, self.bandit.health(now=self.now))) == []
         for line in audit.lines:
             assert line.all_plays == self.plays[line.arm]
             found = tuple(round(PLAY * one) for one in (line.due, line.forgiven, line.capped, line.lapsed))
@@ -478,3 +480,18 @@ def test_the_largest_deficit_of_a_share_with_a_price_outlives_a_change() -> None
     bandit = decided(Bandit(["tea", "milk"], "eta_fucb", fractions=[0.5, 0.2], eta=0.3), 10, {"milk": 1.0}, ["milk"])
     bandit.promise({"tea": 0.4}, now=3.0)
     assert bandit.audit().lines[0].worst == 5.0
+
+
+@pytest.mark.parametrize("arms", [1, 2, 200])
+@pytest.mark.parametrize("rounds", [0, 1, 100_000])
+def test_few_and_many_arms_and_rounds_have_the_same_sentences(arms: int, rounds: int) -> None:
+    """Leases make many rounds quickly; every tenth of them returns half of its rounds."""
+    bandit = Bandit([f"arm {number}" for number in range(arms)], "fucb", fractions=[0.5 / arms] * arms, seed=arms)
+    for number in range(min(rounds, 20)):
+        lease = bandit.lease(rounds // min(rounds, 20), now=float(number))
+        played = lease.decisions // 2 if number % 10 == 5 else lease.decisions
+        bandit.report(lease.id, played, finished=True, now=float(number))
+        bandit.promise({"arm 0": (0.4 + 0.1 * (number % 2)) / arms}, now=float(number))
+        assert list(contradictions(bandit.audit(), bandit.health())) == []
+    assert list(contradictions(bandit.audit(), bandit.health())) == []
+    assert bandit.round == rounds

@@ -31,7 +31,7 @@ from evenhand.messages.changes import VALUES
 if TYPE_CHECKING:
     from evenhand.client import LeasedDecision
     from evenhand.messages.audit import Audit
-    from evenhand.messages.lines import BoundLine, Line, PromiseLine
+    from evenhand.messages.lines import Line, PromiseLine
     from evenhand.service.store.api_keys import Key
 
 COLOURS = {"accepted": "green", "duplicate": "green", "late": "yellow"}  # of statuses; the others are red
@@ -140,7 +140,7 @@ def show_description(one: Allocation) -> None:
 
 def show_audit(name: str, audit: Audit) -> None:
     """Print what each arm was promised and received; on a narrow terminal without some columns."""
-    from evenhand.messages.audit_text import fitting
+    from evenhand.messages.audit_text import bounds_rows, fitting
 
     console = console_for_tables()
     size = f"{number_of(audit.rounds, 'round')}, version {audit.version}, {audit.algorithm}"
@@ -156,7 +156,10 @@ def show_audit(name: str, audit: Audit) -> None:
     if len(audit.lines) < audit.arms:
         console.print(f"and {audit.arms - len(audit.lines):,} more", highlight=False)
     if audit.bounds:
-        console.print(_bounds(audit.bounds))
+        heads, *rows = bounds_rows(audit.bounds)
+        table = table_of(*heads, right=True, rows=rows)
+        table.columns[0].no_wrap = False
+        console.print(table)
     if ended := [line for line in audit.ledger if line.until is not None][-LEDGER:]:
         console.print(_ledger(ended))
     if len(names) < len(cells):
@@ -167,17 +170,6 @@ def show_audit(name: str, audit: Audit) -> None:
         console.print(f"[red]cannot be kept:[/red] {escape(audit.fault)}", highlight=False)
     for warning in audit.warnings:
         console.print(f"[red]warning:[/red] {escape(warning)}", highlight=False)
-
-
-def _bounds(bounds: Sequence[BoundLine]) -> Table:
-    """What groups of arms, and arms with a cap, were promised and got."""
-    table = table_of("group or arm", "at least", "at most", "share", "plays", "owed", "excess", right=True)
-    table.columns[0].no_wrap, table.columns[0].overflow = False, "fold"
-    for line in bounds:
-        owed = number(line.owed) if line.at_least else ""
-        shares = map(number, (line.at_least or None, line.at_most, line.share))
-        table.add_row(escape(line.name), *shares, f"{line.plays:,}", owed, number(line.excess))
-    return table
 
 
 def _ledger(lines: Sequence[PromiseLine]) -> Table:

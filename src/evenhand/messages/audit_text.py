@@ -132,13 +132,19 @@ def _money(value: float, low: float | None, high: float | None, relative: float 
     return f"{value:.3g}{between} of reward{part}"
 
 
-def bounds_table(bounds: Sequence[BoundLine]) -> str:
-    """The lines of groups and capped arms as text."""
+def bounds_rows(bounds: Sequence[BoundLine]) -> list[tuple[str, ...]]:
+    """The heads and cells of the lines of groups and capped arms."""
     rows: list[tuple[str, ...]] = [("group or arm", "at least", "at most", "share", "plays", "owed", "excess")]
     for line in bounds:
         numbers = (line.at_least or None, line.at_most, line.share)
         counts = (f"{line.plays:,}", _number(line.owed) if line.at_least else "", _number(line.excess))
         rows.append((plain(line.name), *map(_number, numbers), *counts))
+    return rows
+
+
+def bounds_table(bounds: Sequence[BoundLine]) -> str:
+    """The lines of groups and capped arms as text."""
+    rows = bounds_rows(bounds)
     return _aligned(rows, 2)
 
 

@@ -110,19 +110,19 @@ def settle(
 
 def _shares(policy: Promising, arms: int, active: Mask) -> Array:
     """(arms,), the promised shares; NaN where an account rests."""
-    shares = np.zeros(arms) if policy.fractions is None else _filled(policy.fractions, arms, 0.0)
+    shares = _filled(policy.fractions, arms, 0.0)
     return np.where((shares > 0.0) & active, shares, np.nan)
 
 
 def _caps(policy: Promising, arms: int, active: Mask) -> Array:
     """(arms,), the largest shares; NaN where there is no limit."""
-    caps = np.ones(arms) if policy.caps is None else _filled(policy.caps, arms, 1.0)
+    caps = _filled(policy.caps, arms, 1.0)
     return np.where((caps < 1.0) & active, caps, np.nan)
 
 
-def _filled(values: Array, arms: int, new: float) -> Array:
-    """(arms,), a value per arm, or one for all; that of arms that were added later is ``new``."""
-    values = np.asarray(values, dtype=float)
+def _filled(values: Array | None, arms: int, new: float) -> Array:
+    """(arms,), a value per arm, or one for all; that of arms that were added later, and without values, is ``new``."""
+    values = np.array([new]) if values is None else np.asarray(values, dtype=float)
     if values.shape[-1] in (1, arms):
         return np.broadcast_to(values, (*values.shape[:-1], arms))
     return np.concatenate([values, np.full(arms - values.shape[-1], new)])

@@ -20,9 +20,10 @@ from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array, Mask
 from evenhand.inference.sequences import mean_interval, mean_rewards
+from evenhand.judgement.sentences import WHOLE
 from evenhand.messages.answers import AllocationHealth, moment
 from evenhand.messages.audit import Audit
-from evenhand.messages.lines import Line
+from evenhand.messages.lines import COLUMNS, Line
 from evenhand.theory.bounded import bounds_of, check_bounds
 from evenhand.theory.feasibility import check_shares
 
@@ -30,7 +31,6 @@ Places = NDArray[np.intp]
 SIZE = 20_000  # arms times sets of available arms up to which floors and caps of groups are checked
 BOUNDS = 1000  # lines of groups and caps, at most
 EXAMINED = 100  # arms, those with the largest promise for their availability, whose promises are checked together
-WITHIN = 1.0 + 1e-9  # plays behind that any policy must allow which decides in whole plays
 FEW = 10  # unknown rewards of an arm up to which nothing is suspected
 SMALL = 0.1  # part of an arm's rewards up to which unknown ones are not suspected, where the others are all the largest
 LARGE = 0.5  # part from which on unknown rewards are always suspected
@@ -100,41 +100,43 @@ def _lines(
     known, sums = account.known[places], account.sums[places]
     low_share, high_share = mean_interval(plays, plays, rounds)
     low, high = mean_rewards(pulls, account.certain[places], sums, account.limits)
-    names = [account.names[place] for place in places.tolist()]
-    columns: list[Iterable[Any]] = [
-        names,
-        np.logical_not(account.active[places]).tolist(),
-        [None] * len(names) if promised is None else promised[places].tolist(),
-        [words[place] for place in places.tolist()],
-        _whole(account.opened[places]),
-        _whole(rounds),
-        _whole(plays),
-        _or_none(_ratio(plays, rounds)),
-        _or_none(low_share),
-        _or_none(high_share),
-        _or_none(account.deficits[places]),
-        _or_none(account.worst[places]),
-        *(_plays(name, part[places]) for name, part in account.balance._asdict().items()),
-        _whole(pulls),
-        _or_none(_ratio(account.seen[places] - account.missed[places], account.seen[places])),
-        _whole(account.received[places]),
-        _or_none(_ratio(sums, known)),
-        trust[places].tolist(),
-        _or_none(low),
-        _or_none(high),
-        _whole(account.pending[places]),
-        _whole(account.lost[places]),
-        _whole(account.late[places]),
-        _whole(account.learned_plays[places]),
-        _or_none(_ratio(account.learned_sums[places], account.learned_plays[places])),
-        [None] * len(names) if account.counted is None else account.counted[places].tolist(),
-        [None] * len(names) if account.changes is None else _whole(account.changes[places]),
-        [None] * len(names) if account.scores is None else _or_none(account.scores[places]),
-        [""] * len(names),  # the reason, which follows from the others
-        [int(rounds) if math.isfinite(rounds) else None for rounds in slowly.tolist()],
-        _or_none(np.where(np.isfinite(slowly), slowly, np.nan) * (math.nan if account.pace is None else account.pace)),
-    ]
-    return tuple(Line(*row) for row in zip(*columns, strict=True))
+    none = [None] * len(places)
+    columns: dict[str, Iterable[Any]] = {
+        "arm": [account.names[place] for place in places.tolist()],
+        "retired": np.logical_not(account.active[places]).tolist(),
+        "promised": none if promised is None else promised[places].tolist(),
+        "verdict": [words[place] for place in places.tolist()],
+        "trusted": trust[places].tolist(),
+        "counted": none if account.counted is None else account.counted[places].tolist(),
+        "changes": none if account.changes is None else _whole(account.changes[places]),
+        "score": none if account.scores is None else _or_none(account.scores[places]),
+        "reason": [""] * len(places),  # which follows from the others
+        "catch_up_rounds": [int(rounds) if math.isfinite(rounds) else None for rounds in slowly.tolist()],
+    }
+    counts = {
+        "since": account.opened[places],
+        "rounds": rounds,
+        "plays": plays,
+        "all_plays": pulls,
+        **{name: getattr(account, name)[places] for name in ("received", "pending", "lost", "late", "learned_plays")},
+    }
+    numbers = {
+        "share": _ratio(plays, rounds),
+        "low_share": low_share,
+        "high_share": high_share,
+        "deficit": account.deficits[places],
+        "worst": account.worst[places],
+        "available": _ratio(account.seen[places] - account.missed[places], account.seen[places]),
+        "estimate": _ratio(sums, known),
+        "low": low,
+        "high": high,
+        "learned_mean": _ratio(account.learned_sums[places], account.learned_plays[places]),
+        "catch_up_seconds": np.where(np.isfinite(slowly), slowly, np.nan) * (account.pace or math.nan),
+    }
+    columns |= {name: _plays(name, part[places]) for name, part in account.balance._asdict().items()}
+    columns |= {name: _whole(part) for name, part in counts.items()}
+    columns |= {name: _or_none(part) for name, part in numbers.items()}
+    return tuple(Line(*row) for row in zip(*(columns[name] for name in COLUMNS), strict=True))
 
 
 def _plays(name: str, part: Whole) -> list[float] | list[int]:
@@ -241,7 +243,7 @@ def catch_up(account: Account, available: Array) -> Array:
     if account.fractions is None or not account.owed_first:
         return np.full(len(account.names), np.nan)
     behind, gain = account.deficits, available - account.fractions
-    late = account.active & (account.fractions > 0.0) & (behind > WITHIN)
+    late = account.active & (account.fractions > 0.0) & (behind > WHOLE)
     rounds = np.full(len(behind), np.inf)
     np.divide(behind - 1.0, gain, out=rounds, where=late & (gain > 0.0))
     return np.where(late, np.ceil(rounds - 1e-6), np.nan)  # sums of shares are not exact
