@@ -174,6 +174,23 @@ def test_check_says_what_a_parameter_allows(run: Run, config: Path, tmp_path: Pa
     assert facts["owed_at_most"] > 50.0
 
 
+def test_promises_that_change_are_checked_and_judged_in_all_stages(run: Run, config: Path, tmp_path: Path) -> None:
+    changing = tmp_path / "changing.toml"
+    later = "[[promises]]\nfrom = 11\nfractions = [0.1, 0.5]\n"
+    changing.write_text(config.read_text() + later, encoding="utf-8")
+    facts = json.loads(run("check", changing, "--json").stdout)["policies"]
+    assert facts["fucb from round 11"]["promised"] == [0.1, 0.5]
+    assert facts["fucb"]["promised"] == [0.1, 0.2]
+    done = run("simulate", changing, "--no-figures")
+    assert "fucb kept both promises" in done.stdout
+    assert "Promises change from round 11 on; a promised share is the mean over the rounds." in done.stdout
+    changing.write_text(config.read_text() + later.replace("0.1, 0.5", "0.6, 0.5"), encoding="utf-8")
+    for command in ("check", "simulate"):
+        done = run(command, changing)
+        assert done.returncode != 0
+        assert "from round 11 on ('fucb'): the promised shares of 'fucb' cannot be kept" in done.stderr
+
+
 def test_an_infeasible_promise_is_refused_before_anything_runs(run: Run, config: Path, tmp_path: Path) -> None:
     config.write_text(CONFIG.replace("[0.1, 0.2]", "[0.7, 0.5]"))
     for command in ("check", "simulate"):

@@ -29,7 +29,7 @@ from evenhand.environment.rewards import Bernoulli, Table
 from evenhand.merit import Power
 from evenhand.policy.accounts import BILLION
 from evenhand.simulation.stages import changes_of, drafts_of
-from evenhand.simulation.verdicts import verdicts
+from evenhand.simulation.verdicts import books_of, verdicts
 from evenhand.studies.configuration import parse
 from evenhand.studies.study import Study
 from evenhand.studies.sweep import sweep
@@ -106,7 +106,7 @@ def test_a_run_and_a_bandit_play_alike_and_owe_the_same(name: str, seed: int) ->
         assert arm == NAMES[int(played[round - 1].argmax())], round
         bandit.observe(decision.id, {arm: float(rewards[round - 1, NAMES.index(arm)])}, now=float(round))
 
-    books, record = results.books("one"), bandit._record
+    books, record = books_of(results, "one"), bandit._record
     assert books is not None
     promised = record.promised
     if record.policy.promises_shares:
@@ -218,7 +218,7 @@ def test_measures_and_books_are_those_of_a_plain_ledger(part: int) -> None:
         rounds = list(range(1, horizon + 1))
         results = compare([policy], WORLD, horizon, 2, seed, checkpoints=rounds, promises=promises, progress=False)
         (result,) = results.policies.values()
-        books = results.books(policy.name)
+        books = books_of(results, policy.name)
         assert books is not None
         due, paid, lasted = books.shares()
         for lane in range(2):

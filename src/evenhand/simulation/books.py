@@ -61,6 +61,16 @@ class Page:
         return cls(**{**values, "promised": promised, "terms": terms})
 
 
+def pages_of(information: Mapping[str, Any], label: str) -> list[Page]:
+    """What a policy of a run was judged by from which round on; empty where that did not change."""
+    return [Page.of_json(one) for one in information.get("promises", {}).get(label, {}).get("pages", ())]
+
+
+def in_force(pages: Sequence[Page], rounds: NDArray[np.int64]) -> list[Page]:
+    """The page of each of some rounds."""
+    return [pages[place - 1] for place in np.searchsorted([page.after for page in pages], rounds)]
+
+
 class Line(NamedTuple):
     """Promises of one kind since they began; (lanes, promises) each."""
 

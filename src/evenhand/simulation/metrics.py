@@ -87,13 +87,10 @@ class Run:
             decision: of the round.
             outcome: of the round.
         """
-        self.round, self.pulls, self.decision, self.outcome = decision.round, pulls, decision, outcome
+        self.decision, self.outcome = decision, outcome
+        self._take(decision.round, pulls)
         earned = self.earned
         np.add(earned, outcome.earned, earned)
-        if self._cache:
-            self._cache.clear()
-        if self.books is not None:
-            self.books.see(self.round, pulls)
         if self._by_set is not None and decision.available is not None:
             self.optima += self._by_set[:, (over_arms(decision.available.astype(float), self._codes)).astype(np.intp)]
 
@@ -104,8 +101,14 @@ class Run:
             round: the last of them.
             pulls: plays so far.
         """
+        self._take(round, pulls)
+
+    def _take(self, round: int, pulls: Array) -> None:
         self.round, self.pulls = round, pulls
-        self._cache.clear()
+        if self._cache:
+            self._cache.clear()
+        if self.books is not None:
+            self.books.see(round, pulls)
 
     def open(self, page: Page) -> None:
         """Keep books of what is owed, as promises will change; before the first round.
@@ -176,12 +179,9 @@ class Run:
     @property
     def deficits(self) -> Array:
         """(lanes, arms), plays that each arm is behind its promise, ``r_i t − N_i``; negative where it is ahead."""
-        return self._once("deficits", self._deficits)
-
-    def _deficits(self) -> Array:
         if self.books is not None:
-            return self.books.missing()
-        return np.asarray(owed(self.baseline.fractions, self.round, self.pulls))
+            return self._once("deficits", self.books.missing)
+        return self._once("deficits", lambda: np.asarray(owed(self.baseline.fractions, self.round, self.pulls)))
 
     @property
     def missing_shares(self) -> Array:

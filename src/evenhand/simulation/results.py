@@ -17,7 +17,7 @@ from evenhand.core.files import path_of, write_whole
 from evenhand.core.parts import plain
 from evenhand.core.state import Array
 from evenhand.inference.means import mean_and_error
-from evenhand.simulation.books import Books, Page
+from evenhand.simulation.books import in_force, pages_of
 from evenhand.simulation.files import read_table, without_infinities, write_table
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.metrics import Measure
@@ -154,12 +154,10 @@ class Results:
         frames = []
         for label, result in self.policies.items():
             _, lanes, arms = result.pulls.shape
-            shares = self.promised[label]
-            promised: Any = np.nan
-            if shares is not None:
-                promised = np.broadcast_to(
-                    _in_force(self._pages(label), self.rounds, shares), result.pulls.shape
-                ).ravel()
+            shares, pages = self.promised[label], pages_of(self.information, label)
+            if pages:
+                shares = np.array([np.atleast_2d(page.fractions) for page in in_force(pages, self.rounds)])
+            promised = np.nan if shares is None else np.broadcast_to(shares, result.pulls.shape).ravel()
             round = np.repeat(self.rounds, lanes * arms)
             columns = {
                 "policy": label,
@@ -172,19 +170,6 @@ class Results:
             }
             frames.append(pd.DataFrame(columns))
         return pd.concat(frames, ignore_index=True).astype({"policy": "category"})
-
-    def books(self, label: str) -> Books | None:
-        """What is owed under all promises of a policy at the end; None where they did not change.
-
-        Args:
-            label: of the policy.
-        """
-        pages = self._pages(label)
-        return Books.read(pages, self.rounds, self.policies[label].pulls) if pages else None
-
-    def _pages(self, label: str) -> list[Page]:
-        """What a policy was judged by from which round on; empty where that did not change."""
-        return [Page.of_json(one) for one in self.information.get("promises", {}).get(label, {}).get("pages", ())]
 
     def estimates(self) -> pd.DataFrame:
         """A row for each policy, lane and arm: the mean of its rewards and its score, at the end.
@@ -383,14 +368,6 @@ class Results:
             policies[label] = PolicyResult(pulls, measures, estimate, score)
         names, omitted = tuple(information.pop("names")), information.pop("omitted")
         return cls(policies, rounds, names, promised, information, own, omitted)
-
-
-def _in_force(pages: Sequence[Page], rounds: NDArray[np.int64], shares: Array) -> Array:
-    """The shares in force at some rounds, (rounds, 1 or lanes, arms)."""
-    if not pages:
-        return shares
-    places = np.searchsorted([page.after for page in pages], rounds) - 1
-    return np.array([np.atleast_2d(pages[place].promised.fractions) for place in places])
 
 
 def _categories(codes: NDArray[Any], names: tuple[str, ...]) -> Any:

@@ -22,7 +22,7 @@ from evenhand.messages.changes import From
 from evenhand.policy.composition import Policy
 from evenhand.simulation.files import FORMAT, read_table
 from evenhand.simulation.metrics import Metric
-from evenhand.simulation.stages import Draft, changes_of, drafts_of, reached
+from evenhand.simulation.stages import Draft, changes_of, drafts_of
 
 #: Rounds at which measures are taken, unless said otherwise.
 CHECKPOINTS = 200
@@ -87,7 +87,7 @@ def setup_of(information: Mapping[str, Any], **overrides: int | None) -> Setup:
         seed=run["seed"],
         checkpoints=[round for round in information["rounds"] if round <= run["horizon"]],
         metrics=metrics,
-        promises=changes_of(reached(information.get("changes", ()), run["horizon"]), environment.names, run["horizon"]),
+        promises=changes_of(information.get("changes", ()), environment.names, run["horizon"], shorter=True),
     )
 
 

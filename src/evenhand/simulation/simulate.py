@@ -134,7 +134,7 @@ def compare(
         jobs: processes; −1 takes every core.
         progress: whether to show a progress bar on standard error; None for only where that is a terminal.
         kept: results by label, to which each is added as soon as it is finished; those that are there, of the same
-            environment, size, seed and metrics, are not run again.
+            environment, size, seed, metrics and promises, are not run again.
 
     Returns:
         The curves of every measure, the plays and the estimates, by label; see `Results`.

@@ -60,20 +60,19 @@ class Draft:
             raise InfeasiblePromise(f"from round {self.page.after + 1} on ({label!r}): {error}") from None
 
 
-def changes_of(values: Sequence[FromLike], names: Sequence[str], horizon: int) -> tuple[From, ...]:
-    """The changes of a run, in their order; arms are given by their names, or shares as a list for all of them.
-
-    Example:
-        >>> changes_of([{"from": 9, "fractions": [0.1, 0.2]}], ["tea", "milk"], horizon=20)[0].promise.fractions
-        {'tea': 0.1, 'milk': 0.2}
-    """
+def changes_of(
+    values: Sequence[FromLike], names: Sequence[str], horizon: int, shorter: bool = False
+) -> tuple[From, ...]:
+    """The changes of a run, in their order; those that a ``shorter`` run than was meant does not reach are left out."""
     if isinstance(values, str | bytes | Mapping) or not np.iterable(values):
         raise EvenhandError(f"must be a list of changes, got {shown(values)}", "promises")
     changes: list[From] = []
     for place, value in enumerate(values):
         try:
             change = value if isinstance(value, From) else _from_table(value, names)
-            if validate.whole("from", change.round, low=2) > horizon:
+            if validate.whole("from", change.round, low=2) > horizon and shorter:
+                continue
+            if change.round > horizon:
                 raise EvenhandError(f"is {change.round}, but the run has only {horizon} rounds", "from")
             if changes and change.round <= changes[-1].round:
                 raise EvenhandError(f"is {change.round}, not after {changes[-1].round}, where the last begins", "from")
@@ -81,16 +80,6 @@ def changes_of(values: Sequence[FromLike], names: Sequence[str], horizon: int) -
             raise error.at("promises", place) from None
         changes.append(change)
     return tuple(changes)
-
-
-def reached(tables: Sequence[Mapping[str, Any]], horizon: int) -> list[Mapping[str, Any]]:
-    """The changes that a run of another horizon than was meant comes to.
-
-    Example:
-        >>> reached([{"from": 9}, {"from": 99}], horizon=50)
-        [{'from': 9}]
-    """
-    return [one for one in tables if not isinstance(one.get("from"), int) or one["from"] <= horizon]
 
 
 def _from_table(table: object, names: Sequence[str]) -> From:
@@ -127,11 +116,7 @@ def _by_name(tables: Sequence[object]) -> dict[str, dict[str, Any]]:
 
 
 def drafts_of(policy: Policy, environment: Environment, changes: Sequence[From], label: str) -> tuple[Draft, ...]:
-    """What a policy promises in each stage of a run; one that promises nothing is measured by the environment's shares.
-
-    Raises:
-        EvenhandError: the policy cannot change its promises, or has none of a kind.
-    """
+    """What a policy promises in each stage; one that promises nothing is measured by the environment's shares."""
     if policy.fractions is None and environment.fractions is None and any(one.promise.fractions for one in changes):
         environment = attrs.evolve(environment, fractions=0.0)
     drafts = [_draft(policy, environment)]

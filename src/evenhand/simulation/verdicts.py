@@ -14,6 +14,7 @@ from evenhand.inference.means import mean_and_reach
 from evenhand.judgement.judge import judge
 from evenhand.judgement.keeping import Keeping
 from evenhand.judgement.sentences import Case, deed
+from evenhand.simulation.books import Books, pages_of
 from evenhand.simulation.files import without_infinities
 from evenhand.simulation.results import PolicyResult, Results
 
@@ -107,7 +108,7 @@ def _verdict(results: Results, label: str) -> Verdict:
         return Verdict(label, None, None, (), (), gap, f"{label} promised nothing, and {ending}.")
     rounds = float(results.rounds[-1])
     wanted = np.zeros(len(results.names)) if shares is None else _each(shares, result).mean(axis=0) * rounds
-    books = results.books(label)
+    books = books_of(results, label)
     missing = (wanted - result.pulls[-1] if books is None else books.missing()).mean(axis=0)
     if by_merit:
         ending = f"has a reward regret of {_last(result, 'reward_regret'):,.4g}"
@@ -121,12 +122,18 @@ def _verdict(results: Results, label: str) -> Verdict:
     )
 
 
+def books_of(results: Results, label: str) -> Books | None:
+    """What is owed under all promises of a policy at the horizon; None where they did not change."""
+    pages = pages_of(results.information, label)
+    return Books.read(pages, results.rounds, results.policies[label].pulls) if pages else None
+
+
 def cases_of(results: Results, label: str) -> list[Case]:
     """The promises of a policy, to arms and then to groups, with a judgement of each."""
     result, shares = results.policies[label], results.promised[label]
     how = results.information.get("promises", {}).get(label)
     keeping = Keeping() if how is None else Keeping.of_json(how)
-    rounds, plays, books = float(results.rounds[-1]), result.pulls[-1].astype(float), results.books(label)
+    rounds, plays, books = float(results.rounds[-1]), result.pulls[-1].astype(float), books_of(results, label)
     cases: list[Case] = []
     if shares is not None:
         promised = _each(shares if books is None else books.page.fractions, result)

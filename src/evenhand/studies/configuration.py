@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -22,7 +22,7 @@ from evenhand.policy.merit import Power
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.metrics import Metric, check_metrics
 from evenhand.simulation.setup import CHECKPOINTS, FiguresSettings, Setup
-from evenhand.simulation.stages import changes_of, drafts_of, reached
+from evenhand.simulation.stages import changes_of, drafts_of
 from evenhand.studies.faults import toml
 from evenhand.studies.sources import RunSettings, arms_of, environment
 
@@ -112,8 +112,7 @@ def parse(
         faults += errors
     metrics, errors = _metrics(config.metrics, importing)
     faults += errors
-    promises = config.promises if overrides.get("horizon") is None else reached(config.promises, config.horizon)
-    changes, errors = _changes(promises, config.horizon, world, policies)
+    changes, errors = _changes(config, world, policies, shorter=overrides.get("horizon") is not None)
     faults += errors
     if faults or world is None:
         raise _joined(faults)
@@ -186,13 +185,13 @@ def _metrics(
 
 
 def _changes(
-    tables: Sequence[Mapping[str, Any]], horizon: int, world: Environment | None, policies: Mapping[str, Policy]
+    config: Config, world: Environment | None, policies: Mapping[str, Policy], shorter: bool
 ) -> tuple[tuple[From, ...], list[EvenhandError]]:
     """The promises that begin within the run, and what is wrong with them."""
-    if not tables or world is None:
+    if world is None:
         return (), []
     try:
-        changes = changes_of(tables, world.names, horizon)
+        changes = changes_of(config.promises, world.names, config.horizon, shorter)
         for label, policy in policies.items():
             drafts_of(policy, world, changes, label)
     except EvenhandError as error:
