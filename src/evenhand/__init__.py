@@ -5,13 +5,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from evenhand.core.extras import name_missing
 from evenhand.core.lazy import lazy
 from evenhand.core.version import __version__ as __version__
 
 name_missing()
+TYPE_CHECKING = False  # without loading `typing`
 if TYPE_CHECKING:
     from evenhand import algorithms as algorithms
     from evenhand import answers as answers

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -225,6 +226,33 @@ def test_an_unwritable_folder_is_told_before_any_work(run: Run, config: Path, tm
     assert done.returncode == 2
     assert "cannot write to the folder taken/results" in done.stderr
     assert (tmp_path / "taken").read_text() == "a file, not a folder"
+
+
+def test_an_interrupt_in_a_compiled_module_that_is_loaded_says_so_in_a_line(config: Path, tmp_path: Path) -> None:
+    """It would come out of the module as another error."""
+    own = tmp_path / "own.py"
+    own.write_text("""
+import os, signal, time
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(10)
+except BaseException:
+    raise SystemError("the compiled module returned without an error set")
+""")
+    start = "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    start += "from evenhand.cli.start import main; sys.argv[0] = 'evenhand'; main()"
+    command = [sys.executable, "-c", start, "check", str(config), "--import", str(own)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "evenhand: interrupted\n")
+
+
+def test_the_command_starts_where_signals_are_seen_to() -> None:
+    (command,) = entry_points(group="console_scripts", name="evenhand")
+    assert command.value == "evenhand.cli.start:main"
+    loads = "import sys; before = set(sys.modules); import evenhand.cli.start; print(*set(sys.modules) - before)"
+    loaded = subprocess.run([sys.executable, "-c", loads], capture_output=True, text=True, check=True).stdout.split()
+    slow = [name for name in loaded if not name.startswith(("evenhand", "importlib"))]
+    assert not {"typing", "signal", "enum", "pathlib", "collections"} & set(slow)
 
 
 def test_interrupt_says_what_was_done_and_leaves_nothing(config: Path, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import typer
 from evenhand.cli.commands import Commands
 from evenhand.cli.help import App
 from evenhand.cli.output import Interrupted
+from evenhand.cli.start import Ended, ended
 from evenhand.core.errors import EvenhandError
 from evenhand.core.extras import EXTRAS, remedy
 from evenhand.core.imports import raised_by_own
@@ -43,7 +44,7 @@ def main() -> None:
         sys.stdout.reconfigure(errors="replace")  # where the encoding of the terminal has no ± or η
     for name in ("SIGTERM", "SIGHUP"):
         if signal.getsignal(getattr(signal, name, signal.SIGINT)) is signal.SIG_DFL:
-            signal.signal(getattr(signal, name), _ended)
+            signal.signal(getattr(signal, name), ended)
     if COMPLETING in os.environ:
         app(prog_name="evenhand")
     status = run(sys.argv[1:])
@@ -71,7 +72,7 @@ def run(arguments: Sequence[str]) -> int:
     except OSError as error:
         return _system_error(error)
     except (Interrupted, KeyboardInterrupt, typer.Abort) as interrupt:
-        return _fail(str(interrupt) or "interrupted", _Ended.status)
+        return _fail(str(interrupt) or "interrupted", Ended.status)
     except Exception as error:
         package = ((error.name or "") if isinstance(error, ModuleNotFoundError) else "").partition(".")[0]
         message = remedy(package) if package in EXTRAS else raised_by_own(error)
@@ -79,18 +80,6 @@ def run(arguments: Sequence[str]) -> int:
             raise
         return _fail(message)
     return 0
-
-
-class _Ended(KeyboardInterrupt):
-    """Somebody ended the command by a signal."""
-
-    status = 130
-
-
-def _ended(number: int, frame: object) -> None:
-    """End as an interrupt does, so that workers and unfinished files go."""
-    _Ended.status = 128 + number
-    raise _Ended(f"ended by {signal.Signals(number).name}")
 
 
 def _misused(error: typer.BadParameter) -> int:

@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
-import ast
 import sys
-from collections.abc import Callable
-from functools import cache
 from importlib import import_module
-from pathlib import Path
-from typing import Any
+
+TYPE_CHECKING = False  # without loading `typing`: a command starts sooner
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+_EXPORTED: dict[str, dict[str, str]] = {}
 
 
-@cache
 def exported(module: str) -> dict[str, str]:
     """The names that a module re-exports, by ``import NAME as NAME``, each with the module that it comes from."""
+    if module in _EXPORTED:
+        return _EXPORTED[module]
+    import ast
+    from pathlib import Path
+
     loaded = sys.modules.get(module) or import_module(module)
     tree = ast.parse(Path(str(loaded.__file__)).read_text(encoding="utf-8"))
-    found: dict[str, str] = {}
+    found = _EXPORTED.setdefault(module, {})
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom):
             home = f"{module}.{node.module}" if node.level else str(node.module)
