@@ -592,6 +592,40 @@ def test_a_damaged_file_is_refused_or_is_what_was_loaded(data: st.DataObject, tm
     assert {**loaded.dump(), "evenhand": plain["evenhand"]} == plain
 
 
+@pytest.mark.parametrize(("old", "new"), [('"tea"', '"tee"'), ('"seed": 1', '"seed": 2')])
+def test_an_edited_file_is_noticed(tmp_path: Path, old: str, new: str) -> None:
+    """Also where what was written is consistent; its lines and the order of names are nobody's concern."""
+    bandit, path = Bandit(["tea", "coffee"], "ucb1", seed=1), tmp_path / "bandit.json"
+    for _ in range(3):
+        bandit.decide(now=0.0)
+    bandit.save(path)
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(json.dumps(json.loads(text), indent=1, sort_keys=True), encoding="utf-8")
+    assert Bandit.load(path).dump() == bandit.dump()
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    with pytest.raises(StateError, match="the saved bandit is damaged: its content has another checksum"):
+        Bandit.load(path)
+
+
+@pytest.mark.parametrize("read", [Bandit.audit, Bandit.health])
+def test_what_is_over_is_closed_before_it_is_read(read: Callable[..., Any]) -> None:
+    bandit = Bandit(["tea", "coffee"], "ucb1", seed=1, window=10.0, missing="zero")
+    bandit.decide(now=0.0)
+    read(bandit, now=9.0)
+    assert [line.pending for line in bandit.audit(now=9.0).lines] == [1, 0]
+    read(bandit, now=11.0)
+    assert bandit.dump()["pending"] == Bandit.restored(bandit.dump()).dump()["pending"]
+    assert [line.pending for line in bandit.audit(now=11.0).lines] == [0, 0]
+    assert bandit.expire(now=11.0) == {}
+
+
+def test_errors_name_the_arm() -> None:
+    for shares, fault in (({"coffee": 1.5}, r" in \[0, 1\], got 1.5"), ([0.1, "x"], ", got 'x'")):
+        with pytest.raises(EvenhandError, match=f"^fractions.coffee must be a number{fault}"):
+            Bandit(["tea", "coffee"], "fucb", fractions=shares)
+
+
 # --- Changes ----------------------------------------------------------------------------------------------------------
 
 

@@ -93,6 +93,7 @@ def test_nearest_names() -> None:
     [
         ("context", ["count", "time"], None),
         ("unit", ["count"], None),
+        ("unit", ["count", "available", "propensities"], None),
         ("cuont", ["count", "time"], "count"),
         ("explore", ["exploration", "plays"], "exploration"),
         ("tee", ["coffee", "tea"], "tea"),

@@ -83,11 +83,11 @@ def by_arm(name: str, value: Any, names: tuple[str, ...]) -> Any:
         value = [value] * len(names)
     if isinstance(value, str | set) or not np.iterable(value):
         return value
-    values = [validate.number(f"{name}[{place}]", number) for place, number in enumerate(value)]
+    values = list(value)
     if len(values) != len(names):
         entries = number_of(len(values), "entry", "entries")
         raise EvenhandError(f"{name} has {entries}, but {there_are(len(names), 'arm')}")
-    return values
+    return [validate.number(f"{name}.{arm}", number) for arm, number in zip(names, values, strict=True)]
 
 
 def as_plain(name: str, value: Any) -> Any:

@@ -202,7 +202,7 @@ class Bandit:
         return self._record.due(clock(now))
 
     def expire(self, now: float | None = None) -> dict[str, list[str]]:
-        """Close the decisions whose window has passed, and leases that are over; `decide` and `observe` do this first.
+        """Close the decisions whose window has passed, and leases that are over; all that has a time does this first.
 
         Args:
             now: seconds since the epoch; None for the computer's clock.
@@ -491,7 +491,8 @@ class Bandit:
         from evenhand.bandit.audit.account import Account
         from evenhand.bandit.audit.computation import audit
 
-        return audit(Account(self._record), limit, clock(now))
+        received.close(self._record, at := clock(now))
+        return audit(Account(self._record), limit, at)
 
     def health(self, now: float | None = None) -> AllocationHealth:
         """What needs attention: promises in arrears, estimates that cannot be trusted, rewards that stay away.
@@ -509,7 +510,8 @@ class Bandit:
         from evenhand.bandit.audit.account import Account
         from evenhand.bandit.audit.computation import health
 
-        return health(Account(self._record), False, clock(now))
+        received.close(self._record, at := clock(now))
+        return health(Account(self._record), False, at)
 
     # --- saving -------------------------------------------------------------------------------------------------------
 

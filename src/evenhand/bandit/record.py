@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any
@@ -20,7 +21,7 @@ from evenhand.bandit.ledger import Ledger
 from evenhand.bandit.pending import PendingRewards, RewardRecord, round_of
 from evenhand.core import validate
 from evenhand.core.cohorts import Answers
-from evenhand.core.errors import EvenhandError
+from evenhand.core.errors import EvenhandError, Path
 from evenhand.core.parts import plain
 from evenhand.core.state import Array, Feedback, Mask, State, Unit
 from evenhand.messages.changes import VALUES, ChangeRecord, Close, Reopen
@@ -308,11 +309,14 @@ def policy_for(
     """
     from evenhand.algorithms.build import Surroundings, build_policy  # loaded when a bandit is made
 
-    if isinstance(algorithm, str):
-        surroundings = Surroundings(len(names), plays, importing=importing, names=names)
-        policy = build_policy({"algorithm": algorithm, **parameters}, surroundings)
-    else:
-        policy = build_policy(algorithm, Surroundings(len(names), plays, shared=parameters, importing=importing))
+    try:
+        if isinstance(algorithm, str):
+            surroundings = Surroundings(len(names), plays, importing=importing, names=names)
+            policy = build_policy({"algorithm": algorithm, **parameters}, surroundings)
+        else:
+            policy = build_policy(algorithm, Surroundings(len(names), plays, shared=parameters, importing=importing))
+    except EvenhandError as error:
+        raise error.having(replace(fault, path=_with_names(fault.path, names)) for fault in error.faults) from None
     if policy.schedule.traits.free:
         raise EvenhandError("a free start exists in simulations only, where arms can be pulled before round 1")
     # Each share is at most 1, so that only their sum can be too large.
@@ -329,6 +333,15 @@ def policy_for(
         able = Joint([active], [1.0]) if retired else Always()
         check_bounds(bounds_of(len(names), policy.fractions, policy.caps, policy.groups, names), plays, able)
     return policy
+
+
+def _with_names(path: Path, names: Sequence[str]) -> Path:
+    """The path to a value with the name of its arm in place of the number."""
+    before = ("", *path)
+    return tuple(
+        names[step] if isinstance(step, int) and step < len(names) and last in VALUES else step
+        for last, step in zip(before, path, strict=False)
+    )
 
 
 def _plays_of(policy: Policy, plays: int | None) -> int:

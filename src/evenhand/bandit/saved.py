@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -72,6 +73,10 @@ def restored(plain: Any) -> Record:
     """The record that `dump` described."""
     if not isinstance(plain, dict) or "evenhand" not in plain or "format" not in plain:
         raise StateError("this is not a saved bandit")
+    if "checksum" in plain:
+        plain = dict(plain)
+        if plain.pop("checksum") != checksum_of(plain):
+            raise StateError("the saved bandit is damaged: its content has another checksum")
     if plain["format"] == 1:
         try:
             plain = with_ledger(plain)
@@ -139,9 +144,14 @@ def damaged(error: BaseException) -> StateError:
     return StateError(f"the saved bandit is damaged: {error!r}")
 
 
+def checksum_of(plain: Mapping[str, Any]) -> str:
+    """A hash of plain values, in whatever order their names are."""
+    return blake2b(json.dumps(plain, sort_keys=True).encode(), digest_size=16).hexdigest()
+
+
 def write(plain: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
-    """Write a dumped bandit to a JSON file, completely or not at all."""
-    text = json.dumps(plain, allow_nan=False)
+    """Write a dumped bandit with its checksum to a JSON file, completely or not at all."""
+    text = json.dumps({**plain, "checksum": checksum_of(plain)}, allow_nan=False)
     try:
         write_whole(path_of(path), lambda file: file.write_text(text, encoding="utf-8"))
     except OSError as error:

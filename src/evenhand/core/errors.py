@@ -139,8 +139,9 @@ def nearest(name: str, known: Iterable[object]) -> str:
 def _alike(name: str, known: str) -> bool:
     """Whether a name may be meant: not by letters here and there alone, as in context and count."""
     both = difflib.SequenceMatcher(None, str(name).lower(), known)
-    enough = 0.6 if len(str(name)) < 5 else 0.7  # of short names, one letter is much
-    return both.ratio() >= enough or both.find_longest_match().size >= min(3, len(str(name)) - 1, len(known) - 1)
+    wrong = max(len(str(name)), len(known)) - sum(block.size for block in both.get_matching_blocks())
+    longest = both.find_longest_match().size
+    return wrong <= 1 or both.ratio() >= 0.7 or longest >= min(3, len(str(name)) - 1, len(known) - 1)
 
 
 def number_of(count: int, one: str, many: str = "") -> str:
