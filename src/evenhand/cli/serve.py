@@ -52,13 +52,13 @@ def serve(
         bool, typer.Option("--upgrade", help="Upgrade the tables of the database before starting.")
     ] = False,
     wait: Annotated[
-        float,
+        float | None,
         typer.Option(
             min=0,
             metavar="SECONDS",
-            help="Seconds to wait for a database that is not reachable yet.",
+            help="Seconds to wait for a database that is not reachable yet. Default: 60 for PostgreSQL, else 0.",
         ),
-    ] = 0.0,
+    ] = None,
     idle: Annotated[
         float,
         typer.Option(

@@ -13,6 +13,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 from evenhand.client import InvalidSignature, verify_webhook
@@ -253,6 +254,44 @@ def test_public_addresses_are_not(ip: str) -> None:
 def test_what_is_no_address_is_refused(url: str) -> None:
     with pytest.raises(EvenhandError, match="url must"):
         check_address(url, private=False)
+
+
+@pytest.mark.parametrize(
+    ("url", "fault"),
+    [
+        ("https://xn--/", "url is invalid: Malformed A-label"),
+        ("https://example.org:65536/", "the port of url must be from 1 to 65,535, got 65,536"),
+        ("https://example.org:0/", "the port of url must be from 1 to 65,535, got 0"),
+    ],
+)
+def test_addresses_that_nobody_can_send_to_are_refused(url: str, fault: str) -> None:
+    with pytest.raises(EvenhandError, match=fault):
+        check_registered(url, private=False)
+
+
+@pytest.mark.parametrize(
+    ("url", "certified"),
+    [
+        ("https://[2606:4700::1111]:8443/", "2606:4700::1111"),
+        ("https://8.8.8.8/", "8.8.8.8"),
+        ("https://hooks.example.org:8443/", "hooks.example.org"),
+    ],
+)
+def test_the_certificate_must_be_of_the_host(
+    hooks: WebhookStore, deliveries: Deliveries, store: Store, monkeypatch: pytest.MonkeyPatch, url: str, certified: str
+) -> None:
+    asked: list[str] = []
+
+    async def answered(client: httpx.AsyncClient, request: httpx.Request, **_: object) -> httpx.Response:
+        asked.append(request.extensions["sni_hostname"])
+        return httpx.Response(200, request=request)
+
+    monkeypatch.setattr(httpx.AsyncClient, "send", answered)
+    monkeypatch.setattr("evenhand.service.http.addresses._public", lambda *_: "8.8.8.8")
+    hooks.add("drinks", url, None, SECRET)
+    store.run("drinks", Decide())
+    deliveries.deliver()
+    assert asked == [certified]
 
 
 def test_a_name_that_is_not_known_yet_can_be_registered(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -160,7 +160,7 @@ def test_a_host_that_is_not_here(run: Run) -> None:
 
 def test_a_database_that_is_not_there(run: Run) -> None:
     away = f"postgresql://nobody@127.0.0.1:{free_port()}/none"
-    fails(run("serve", "--no-keys", "--database", away), f"the database {away} cannot be used")
+    fails(run("serve", "--no-keys", "--wait", "0", "--database", away), f"the database {away} cannot be used")
     fails(run("serve", "--no-keys", "--database", "folder/that/is/not/there.db"), "cannot be used")
     fails(run("serve", "--no-keys", "--database", "mysql://localhost/x"), "mysql")
 
@@ -171,7 +171,7 @@ def test_a_database_of_a_newer_version(run: Run, tmp_path: Path) -> None:
     with engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999_later'"))
     engine.dispose()
-    fails(run("serve"), "version 9999_later, which is later than 0002 of this Evenhand: use a later version")
+    fails(run("serve"), "version 9999_later, which is later than 0003 of this Evenhand: use a later version")
 
 
 def test_a_database_that_is_starting_is_waited_for(
@@ -196,6 +196,30 @@ def test_a_database_that_is_starting_is_waited_for(
     with pytest.raises(StoreUnavailable, match="starting up"):
         running._opened("here", running.Upkeep(), Metrics())
     assert len(attempts) == 4
+
+
+@pytest.mark.parametrize(
+    ("database", "words", "seconds"),
+    [
+        ("postgresql://nobody@127.0.0.1:1/none", (), 60.0),
+        ("postgresql://nobody@127.0.0.1:1/none", ("--wait", "7"), 7.0),
+        ("evenhand.db", (), 0.0),
+    ],
+)
+def test_postgresql_is_waited_for_by_default(
+    run: Run, monkeypatch: pytest.MonkeyPatch, database: str, words: tuple[str, ...], seconds: float
+) -> None:
+    asked: list[float | None] = []
+
+    def opened(database: str, upkeep: running.Upkeep, metrics: Metrics) -> NoReturn:
+        asked.append(upkeep.wait)
+        raise StoreUnavailable("the database system is starting up")
+
+    monkeypatch.setattr(running, "_opened", opened)
+    monkeypatch.setattr(running.logs, "configure", lambda *_: None)
+    run("keys", "create", "page", "--scope", "read")
+    assert run("serve", "--database", database, *words).code == 2
+    assert asked == [seconds]
 
 
 def test_a_file_that_is_no_database(run: Run, tmp_path: Path) -> None:

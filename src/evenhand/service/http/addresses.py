@@ -47,10 +47,13 @@ def check_address(url: str, private: bool) -> httpx.URL:
     """The address of a webhook, which need not be reachable yet."""
     try:
         address = httpx.URL(url)
-    except httpx.InvalidURL as error:
+        host = address.host
+    except (httpx.InvalidURL, UnicodeError) as error:  # the latter for names that cannot be written in ASCII
         raise EvenhandError(f"url is invalid: {error}") from None
-    if address.scheme not in ("https", "http") or not address.host or address.userinfo or address.fragment:
+    if address.scheme not in ("https", "http") or not host or address.userinfo or address.fragment:
         raise EvenhandError("url must be an address such as https://example.org/hook, without a user name")
+    if address.port is not None and not 0 < address.port < 2**16:
+        raise EvenhandError(f"the port of url must be from 1 to 65,535, got {address.port:,}")
     if address.scheme == "http" and not private:
         raise EvenhandError("url must begin with https://, unless the server runs with --private-webhooks")
     return address

@@ -179,7 +179,8 @@ class Deliveries:
             "webhook-signature": signature(claim.secret, id, timestamp, body),
             "host": host,
         }
-        options: Any = {"extensions": {"sni_hostname": host.partition(":")[0]}} if url.scheme == "https" else {}
+        certified = httpx.URL(claim.url).raw_host.decode("ascii")
+        options: Any = {"extensions": {"sni_hostname": certified}} if url.scheme == "https" else {}
         async with client.stream("POST", url, content=body, headers=headers, **options) as answer:
             return answer.status_code
 

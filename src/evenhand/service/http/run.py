@@ -10,7 +10,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -33,6 +33,7 @@ KEEP_ALIVE = 75  # seconds after which an idle connection is closed; longer than
 SHUTDOWN = 25  # seconds that requests may take to be answered after a signal; with deliveries, it stops within 30
 GC_THRESHOLD = 50_000  # objects between garbage collections; at Python's 700 the pending decisions are visited often
 CHECK = 3600.0  # seconds between checks of all events
+WAIT = 60.0  # seconds to wait for PostgreSQL, which may recover; a file is there or not
 WAIT_STEP = 0.5  # seconds between attempts to reach a database that is starting
 SWITCH_INTERVAL = 0.001  # seconds between switches of the threads that write and the one that answers
 
@@ -42,7 +43,7 @@ class Upkeep:
     """How a server opens its database and takes care of it."""
 
     upgrade: bool = False
-    wait: float = 0.0
+    wait: float | None = None
     idle: float | None = None
     retention: float | None = None
 
@@ -64,6 +65,8 @@ def serve(
     _addresses(settings.host, port)  # before a database is created
     if not Database(database).exists:
         check_keys(settings, has_keys=False)
+    if upkeep.wait is None:
+        upkeep = replace(upkeep, wait=WAIT if Database(database).engine.dialect.name == "postgresql" else 0.0)
     if upkeep.wait:
         logs.configure(log_level, log_format)  # otherwise an error on one line will do until it serves
     metrics = Metrics()
@@ -89,7 +92,7 @@ def serve(
 
 def _opened(database: str, upkeep: Upkeep, metrics: Metrics) -> Store:
     """The store, as soon as its database can be reached."""
-    end, reported = time.monotonic() + upkeep.wait, False
+    end, reported = time.monotonic() + (upkeep.wait or 0.0), False
     while True:
         try:
             return Store.open(
