@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenhand.cli.help import App
-from evenhand.cli.options import AsJson, Database, Import, Name
+from evenhand.cli.options import AsJson, Database, Import, Jobs, Name
 from evenhand.cli.output import note, print_json
 from evenhand.core.errors import EvenhandError, StateError, number_of
 
@@ -52,6 +52,14 @@ def export(
 def verify(
     names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Allocations. Default: all.")] = None,
     database: Database = "evenhand.db",
+    onward: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File with the states that were verified the last time; begin after these, and write it anew.",
+        ),
+    ] = None,
+    jobs: Jobs = -1,
     own: Import = None,
     as_json: AsJson = False,
 ) -> None:
@@ -62,11 +70,13 @@ def verify(
       evenhand verify
 
       evenhand verify drinks --database evenhand.db --json
+
+      evenhand verify --onward verified.json
     """
     from evenhand.service.store.verify import verify
 
     with _database(database) as opened:
-        found = verify(opened, names or ())
+        found = verify(opened, names or (), jobs=jobs, sources=own or (), onward=onward)
     if as_json:
         print_json({"verified": found.events, "since": found.since, "faults": list(found.faults)})
     else:

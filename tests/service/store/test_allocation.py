@@ -133,14 +133,14 @@ def check(data: st.DataObject, database: Database, case: str) -> None:
     store = Store(database, clock)
     assert store.create(name, ARMS, algorithm, parameters=parameters, **options)
     twin = Twin(name, Bandit(ARMS, algorithm, **options, **parameters))
-    driven, warm = Driven(database, name, clock, snapshot=every), False
+    driven = Driven(database, name, clock, snapshot=every)
     for _ in range(data.draw(st.integers(6, 16))):
         clock.now += data.draw(st.sampled_from(JUMPS))
         commands = [drawn(data, twin, kind == TOTALS) for _ in range(data.draw(st.integers(1, 3)))]
         match data.draw(st.sampled_from(FATES)):
             case "lost" | "unheard" as fate:  # the commit fails, before or after it has taken effect
                 after = twin.copy()
-                after.group(commands, clock.now, warm)
+                after.group(commands, clock.now)
                 with failing(database, after=fate == "unheard") as failed:
                     outcomes = driven.group(commands)
                 if failed:  # unless nothing was to be written
@@ -148,17 +148,15 @@ def check(data: st.DataObject, database: Database, case: str) -> None:
                         assert isinstance(outcome, StoreUnavailable) or command.reads  # in a transaction of its own
                 if fate == "unheard" or not failed:
                     twin = after
-                warm = driven.writer.in_memory
             case fate:
-                wanted = twin.group(commands, clock.now, warm)
+                wanted = twin.group(commands, clock.now)
                 outcomes = driven.group(commands)
                 for command, outcome, want in zip(commands, outcomes, wanted, strict=True):
                     assert same(outcome, want), (command, outcome, want)
-                warm = True
                 if fate == "closed":
                     driven.writer.write_snapshot()
                 if fate != "well":
-                    driven, warm = Driven(database, name, clock, snapshot=every), False
+                    driven = Driven(database, name, clock, snapshot=every)
         bandit, closed = driven.rebuilt()
         difference = first_difference(bandit.dump(), twin.bandit.dump())
         assert not difference, difference
@@ -181,15 +179,6 @@ def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("forgetful")
 @pytest.mark.parametrize("case", [*CASES, f"exp3 {TOTALS}", f"ars_ucb {TOTALS}"])
 def test_on_sqlite_it_does_what_the_bandit_does(data: st.DataObject, lite: Database, case: str) -> None:
-    check(data, lite, case)
-
-
-@pytest.mark.slow
-@settings(FAST, max_examples=20)
-@given(data=st.data())
-@pytest.mark.usefixtures("forgetful")
-@pytest.mark.parametrize("case", [*CASES, f"exp3 {TOTALS}", f"ars_ucb {TOTALS}"])
-def test_in_many_lives_on_sqlite_it_does_what_the_bandit_does(data: st.DataObject, lite: Database, case: str) -> None:
     check(data, lite, case)
 
 

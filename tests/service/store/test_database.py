@@ -25,7 +25,18 @@ from evenhand.service.store.database import LOCK_TIMEOUT, Database, _write_ahead
 from evenhand.service.store.errors import StoreUnavailable
 from tests.service.store.kit import change_rows, count
 
-TABLES = {"allocations", "arms", "webhooks", "deliveries", "owed", "events", "snapshots", "answers", "keys"}
+TABLES = {
+    "allocations",
+    "arms",
+    "webhooks",
+    "deliveries",
+    "owed",
+    "events",
+    "snapshots",
+    "summaries",
+    "answers",
+    "keys",
+}
 
 
 def names(url: str) -> set[str]:
@@ -111,11 +122,11 @@ def test_a_database_of_a_newer_version_is_refused(database: str) -> None:
     Store.open(database).close()
     opened = Database(database)
     change_rows(opened, "UPDATE alembic_version SET version_num = '9999'")
-    with pytest.raises(EvenhandError, match="later than 0002 of this Evenhand: use a later version") as refused:
+    with pytest.raises(EvenhandError, match="later than 0003 of this Evenhand: use a later version") as refused:
         Store.open(database)
     assert "\n" not in str(refused.value)
     assert "9999" in str(refused.value)
-    change_rows(opened, "UPDATE alembic_version SET version_num = '0002'")
+    change_rows(opened, "UPDATE alembic_version SET version_num = '0003'")
     Store.open(database).close()
     opened.close()
 
@@ -158,7 +169,7 @@ def _operations() -> Any:
 
 # --- Transactions -----------------------------------------------------------------------------------------------------
 
-ROW = "INSERT INTO allocations VALUES (:id, :name, 'ucb1', 1, 0.0, 1, '', 0, {}, NULL)"
+ROW = "INSERT INTO allocations VALUES (:id, :name, 'ucb1', 1, 0.0, 1, '', 0, {}, NULL, 0, 0)"
 
 
 def insert(database: Database, id: int, name: str) -> None:

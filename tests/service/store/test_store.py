@@ -15,7 +15,7 @@ from sqlalchemy import event, select, text
 
 from evenhand import __version__
 from evenhand.bandit import Bandit
-from evenhand.changes import AddArm, Close, Retire
+from evenhand.changes import AddArm, Close, Rename, Retire
 from evenhand.core.errors import EvenhandError, InfeasiblePromise, StateError
 from evenhand.messages.answers import Allocations, AllocationSummary, moment
 from evenhand.policy.custom_merit import Custom
@@ -457,27 +457,37 @@ def test_damage_beyond_the_bodies_is_found(used: Driven, store: Store, change: s
 
 
 @pytest.mark.parametrize(
-    ("command", "edit", "fault"),
+    "change",
     [
-        (Decide(key="k"), '"arm":"tea"', "differs from the events: decision 6"),
-        (Reward([("5", {"mate": 1.0})], key="k"), '"accepted"', ""),
-        (Change(Retire("mate"), key="k"), '"round":5', "the change after round 4"),
+        "UPDATE allocations SET name = 'other'",
+        "UPDATE arms SET name = '\"cacao\"' WHERE number = 1",
+        "DELETE FROM answers WHERE key = 'one'",
+        "UPDATE answers SET key = 'three' WHERE key = 'one'",
+        "UPDATE answers SET digest = 'x' WHERE key = 'one'",
+        "UPDATE answers SET time = time + 1 WHERE key = 'one'",
+        """UPDATE answers SET body = replace(body, '"arm":"tea"', '"arm":"mate"') WHERE key = 'one'""",
+        "INSERT INTO answers SELECT allocation, 'three', digest, time, body FROM answers WHERE key = 'one'",
     ],
 )
-def test_an_edited_answer_is_found(used: Driven, store: Store, command: Any, edit: str, fault: str) -> None:
-    used.run(command)
+def test_names_and_answers_that_somebody_changed_are_found(used: Driven, store: Store, change: str) -> None:
+    """Also where no event has them, and whether there are others or none."""
+    for key in ("one", "two"):
+        used.run(Decide(available=["tea"], key=key))
+    used.run(Change(Rename("coffee", "green tea"), key="rename"))
+    used.writer.write_snapshot()
     assert verified(store.database, "drinks")
-    with used.database.transaction(writes=False) as connection:
-        body = connection.execute(select(tables.answers.c.body)).scalar_one()
-    other = {'"arm":"tea"': '"arm":"coffee"', '"accepted"': '"late"', '"round":5': '"round":4'}[edit]
-    change_rows(used.database, "UPDATE answers SET body = :body", body=body.replace(edit, other))
-    if body.replace(edit, other) != body:
-        with pytest.raises(StateError, match=fault):
-            verified(store.database, "drinks")
-    change_rows(used.database, "UPDATE answers SET body = :body", body=body[:-3])
-    with pytest.raises(
-        StateError, match="the answer to the idempotency key 'k' differs from the events: it is damaged"
-    ):
+    change_rows(used.database, change)
+    (fault,) = verify(used.database).faults
+    what = "its answers to idempotency keys" if "answers" in change else "its name or the names of its arms"
+    assert fault.endswith(f": {what} were edited, added or removed")
+
+
+def test_health_that_somebody_changed_is_found(used: Driven, store: Store) -> None:
+    used.run(Decide())
+    used.writer.write_snapshot()
+    assert verified(store.database, "drinks")
+    change_rows(used.database, "UPDATE summaries SET body = replace(body, 'good', 'well')")
+    with pytest.raises(StateError, match="the health that is kept for lists is not the one"):
         verified(store.database, "drinks")
 
 

@@ -54,10 +54,9 @@ class Twin:
             dict(self.answers),
         )
 
-    def group(self, commands: Sequence[Command[Any]], now: float, warm: bool) -> list[Outcome]:
+    def group(self, commands: Sequence[Command[Any]], now: float) -> list[Outcome]:
         """What should come of commands that are carried out together."""
-        if (warm and self.bandit.due(now)) or not all(command.reads for command in commands):
-            self.lost |= set(self.bandit.expire(now))
+        self.lost |= set(self.bandit.expire(now))
         return [self.outcome(command, now) for command in commands]
 
     def outcome(self, command: Command[Any], now: float) -> Outcome:

@@ -36,32 +36,37 @@ class Service:
         self.webhooks = WebhookStore(store.database)
         self.parsers = ThreadPoolExecutor(PARSERS, thread_name_prefix="evenhand-parser")
         self._ready: Cached[None] = Cached()
-        self._healths: dict[str, tuple[str | None, AllocationHealth]] = {}  # by allocation, with its mark
 
     async def run(self, name: str, command: Command[Answer]) -> Answer:
         """The answer to a command of an allocation, after its events have been committed."""
         return await asyncio.wrap_future(self.store.submit(name, command))
 
     async def with_health(self, listed: Sequence[AllocationSummary]) -> tuple[AllocationSummary, ...]:
-        """Allocations with their health, which is computed anew only where something has happened.
+        """Allocations with their health, which is computed only where something has happened since it was.
 
         An allocation that cannot be read is said to be bad, with the reason.
         """
-        marks = await run_in_threadpool(self.store.marks, [one.name for one in listed])
+        kept = await run_in_threadpool(self.store.summaries, [one.name for one in listed])
+        new: dict[int, tuple[str, AllocationHealth]] = {}
 
         async def with_own(one: AllocationSummary) -> AllocationSummary:
-            mark, health = self._healths.get(one.name, (None, None))
-            if health is None or mark is None or mark != marks.get(one.name):
-                try:
-                    health = await self.run(one.name, ReadHealth())
-                except (DamagedAllocation, MissingPart) as error:
-                    unread = AllocationHealth("bad", str(error), None, None, 0, None, None)
-                    damage = str(error) if isinstance(error, DamagedAllocation) else None
-                    return replace(one, health=unread, damaged=damage)
-                self._healths[one.name] = (marks.get(one.name), health)
+            summary = kept.get(one.name)
+            if summary is not None and summary.health is not None:
+                return replace(one, health=summary.health)
+            try:
+                health = await self.run(one.name, ReadHealth())
+            except (DamagedAllocation, MissingPart) as error:
+                unread = AllocationHealth("bad", str(error), None, None, 0, None, None)
+                damage = str(error) if isinstance(error, DamagedAllocation) else None
+                return replace(one, health=unread, damaged=damage)
+            if summary is not None and summary.mark is not None:
+                new[summary.id] = summary.mark, health
             return replace(one, health=health)
 
-        return tuple(await asyncio.gather(*map(with_own, listed)))
+        found = tuple(await asyncio.gather(*map(with_own, listed)))
+        if new:
+            await run_in_threadpool(self.store.keep_healths, new)
+        return found
 
     async def etag(self, name: str, limit: int | None) -> str | None:
         """The ETag of an audit, before it is computed and without loading the allocation."""

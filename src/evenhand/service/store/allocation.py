@@ -28,8 +28,8 @@ from evenhand.service.store.snapshots import Snapshot, last_snapshot
 
 LOG = logging.getLogger("evenhand.store")
 NAMING = ("change", "state")  # kinds of events after which the names of arms may be others
-AllocationRow = Row[int, int, str, int, float | None, str]  # id, sequence, chain, round, due and name
-ROWS = select(*(tables.allocations.c[name] for name in ("id", "sequence", "chain", "round", "due", "name")))
+AllocationRow = Row[int, int, str, int, float | None, str, int]  # see `ROWS`
+ROWS = select(*(tables.allocations.c[name] for name in ("id", "sequence", "chain", "round", "due", "name", "named")))
 
 
 @dataclass(slots=True)
@@ -50,6 +50,7 @@ class Allocation:
     unwritten: list[Event] = field(default_factory=list)
     rows: list[dict[str, Any]] = field(default_factory=list)
     flushed: bool = False
+    wrote: bool = False
 
     def __post_init__(self) -> None:
         self.recorder = Recorder(self.bandit)
@@ -118,6 +119,7 @@ def write_events(connection: Connection, allocations: Iterable[Allocation]) -> N
         one.link()
         if one.rows:
             events += one.rows
+            one.wrote = True
             rows.append({"of": one.id} | row_values(one.bandit, one.sequence, one.chain, one.closed))
             one.rows = []
         if len(one.names) < len(one.bandit.names):

@@ -10,10 +10,10 @@ from functools import partial
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, bindparam, delete, or_, select, update
 
 from evenhand.core.errors import StateError
-from evenhand.service.store import tables
+from evenhand.service.store import seals, tables
 from evenhand.service.store.database import insert_rows
 
 Arm = Callable[[Any], Any]  # the number of a name, or the name of a number
@@ -108,31 +108,47 @@ def write_names(connection: Connection, allocation: int, first: int, names: Sequ
         for number, name in zip(numbers, names, strict=True)
     ]
     insert_rows(connection, tables.arms, rows)
+    seals.change(connection, "named", {allocation: seals.of_arms(rows)})
 
 
-def rename(connection: Connection, allocation: int, number: int, name: str) -> None:
-    """Write another name of an arm in place of the one that it has."""
+def rename(connection: Connection, allocation: int, number: int, old: str, new: str) -> None:
+    """Write another name of an arm in place of the one that it has; the health that is kept may have that, too."""
+    before, after = ({"number": number, "name": stored_name(name)} for name in (old, new))
     arm = (tables.arms.c.allocation == allocation, tables.arms.c.number == number)
-    connection.execute(update(tables.arms).where(*arm).values(name=stored_name(name)))
+    connection.execute(update(tables.arms).where(*arm).values(name=after["name"]))
+    connection.execute(delete(tables.summaries).where(tables.summaries.c.allocation == allocation))
+    seals.change(connection, "named", {allocation: seals.of_arms([after]) - seals.of_arms([before])})
+    rename_in_answers(connection, allocation, old, new)
 
 
 def rename_in_answers(connection: Connection, allocation: int, old: str, new: str) -> None:
     """Write another name of an arm in place of an old one, in the answers to idempotency keys."""
     table = tables.answers
-    for before, after in replacements(old, new):
-        where = (table.c.allocation == allocation, table.c.body.contains(before, autoescape=True))
-        connection.execute(update(table).where(*where).values(body=func.replace(table.c.body, before, after)))
+    named = or_(*(table.c.body.contains(before, autoescape=True) for before, _ in _replacements(old, new)))
+    rows = connection.execute(select(*seals.ANSWER).where(table.c.allocation == allocation, named)).mappings().all()
+    if rows:
+        again = [{**row, "body": replaced(row["body"], old, new)} for row in rows]
+        one = (table.c.allocation == allocation, table.c.key == bindparam("of"))
+        bodies = [{"of": row["key"], "now": row["body"]} for row in again]
+        connection.execute(update(table).where(*one).values(body=bindparam("now")), bodies)
+        seals.change(connection, "answered", {allocation: seals.of_answers(again) - seals.of_answers(rows)})
 
 
-def replacements(old: str, new: str) -> list[tuple[str, str]]:
-    """What must be replaced in the JSON of an answer where an arm has another name: as a value, and in a message.
+def replaced(body: str, old: str, new: str) -> str:
+    """The JSON of an answer with another name of an arm, as a value and in a message.
 
     A quotation mark within a string is escaped, so that the first cannot be a part of one.
 
     Example:
-        >>> replacements("tea", "mate")
-        [('"arm":"tea"', '"arm":"mate"'), ("'tea'", "'mate'")]
+        >>> replaced('{"arm":"tea","message":"arm \'tea\' did not play","source":"tea"}', "tea", "mate")
+        '{"arm":"mate","message":"arm \'mate\' did not play","source":"tea"}'
     """
+    for before, after in _replacements(old, new):
+        body = body.replace(before, after)
+    return body
+
+
+def _replacements(old: str, new: str) -> list[tuple[str, str]]:
     values = [f'"arm":{stored_name(name)}' for name in (old, new)]
     quoted = [stored_name(repr(name))[1:-1] for name in (old, new)]
     return [(values[0], values[1]), (quoted[0], quoted[1])]

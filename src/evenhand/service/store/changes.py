@@ -119,11 +119,9 @@ def _rename(context: CommandContext, place: int, old: str, new: str) -> None:
     """Give an arm another name in the database, and in the answers that repeated requests get."""
     allocation, connection = context.allocation, context.connection
     allocation.names = allocation.bandit.names
-    arms.rename(connection, allocation.id, place, new)
-    arms.rename_in_answers(connection, allocation.id, old, new)
+    arms.rename(connection, allocation.id, place, old, new)
     for row in context.answers:  # which are not written yet
-        for before, after in arms.replacements(old, new):
-            row["body"] = row["body"].replace(before, after)
+        row["body"] = arms.replaced(row["body"], old, new)
 
 
 def _is_so(record: Record, closed: bool, change: ChangeRecord) -> bool:

@@ -8,12 +8,14 @@ from contextlib import contextmanager, suppress
 from sqlalchemy import Connection, select
 
 from evenhand.core.errors import MissingPart, StateError
-from evenhand.service.store import tables
+from evenhand.service.store import seals, tables
 from evenhand.service.store.allocation import AllocationRow, row_of
 from evenhand.service.store.database import LOG, Database
 from evenhand.service.store.errors import DamagedAllocation, UnknownAllocation
 from evenhand.service.store.reader import CHUNK, START, Place, has_event, next_rows, places
 
+RENAMED = "its name or the names of its arms were edited, added or removed"
+FEW = 100  # events whose check takes as long as looking for them
 #: By the ids of allocations, the place up to which their events were checked, and what is wrong with the next one.
 Checked = dict[int, tuple[Place, str]]
 
@@ -27,6 +29,8 @@ def isolated(database: Database, name: str, id: int | None = None) -> Iterator[N
     try:
         yield
     except MissingPart as error:
+        if id is not None:
+            database.without_part.add(id)
         raise MissingPart(f"allocation {name!r} {error}") from None
     except StateError as error:
         if id is not None and not fault_of(database, id):
@@ -48,7 +52,8 @@ def fault_of(database: Database, id: int) -> str:
 
 
 def check(checked: Checked, connection: Connection, row: AllocationRow, limit: int | None = CHUNK) -> None:
-    """Check the events of an allocation that were not checked before, the first so many of them; None for all.
+    """Check the events of an allocation that were not checked before, the first so many of them; None for all. Before
+    the first of them its names are checked.
 
     What is known to be damaged is checked until it is in order again. What was restored or compacted meanwhile is
     checked from its first event on.
@@ -58,6 +63,8 @@ def check(checked: Checked, connection: Connection, row: AllocationRow, limit: i
         return
     left = row.sequence if fault or limit is None else limit
     try:
+        if at == START and seals.named(connection, row.id, row.name) != row.named:
+            raise StateError(RENAMED)
         while at.sequence < row.sequence and left > 0:
             size = 1 if fault else min(CHUNK, left)  # often it is still there
             rows, fault = next_rows(connection, row.id, at.sequence, size, row.sequence), ""
@@ -78,16 +85,26 @@ def check(checked: Checked, connection: Connection, row: AllocationRow, limit: i
 
 
 def check_all(database: Database, stop: Callable[[], bool]) -> None:
-    """Check all events of all allocations anew, some thousands at a time, until ``stop()`` is true."""
+    """Check all events of all allocations anew, until ``stop()`` is true, which is asked after each some thousands."""
     with database.transaction(writes=False) as connection:
         names = [str(name) for (name,) in connection.execute(select(tables.allocations.c.name))]
+    left = CHUNK
     for name in names:
         anew: Checked = {}
         more = True
-        while more and not stop():
+        while more:
+            if left <= 0:
+                if stop():
+                    return
+                left = CHUNK
             more = False
             with suppress(DamagedAllocation, UnknownAllocation), database.transaction(writes=False) as connection:
                 row = row_of(connection, name)
+                before = anew.get(row.id, (START, ""))[0].sequence
                 with isolated(database, name, row.id):
-                    check(anew, connection, row)
-                more = anew[row.id][0].sequence < row.sequence
+                    check(anew, connection, row, left)
+                after = anew[row.id][0].sequence
+                left -= max(after - before, FEW)
+                more = after < row.sequence
+                if not more:
+                    database.checked.setdefault(row.id, anew[row.id])

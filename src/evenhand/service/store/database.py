@@ -55,7 +55,7 @@ from evenhand.service.store.tables import owed
 
 LOG = logging.getLogger("evenhand.store")
 LOG.addHandler(logging.NullHandler())  # else Python prints to standard error, where commands print the same
-HEAD = "0002"  # version of the tables
+HEAD = "0003"  # version of the tables
 PURGE = "purge"  # work that is owed
 PURGE_AGAIN = 30.0  # seconds until a purge that failed is tried again
 LOCK_TIMEOUT = 10  # seconds that a transaction waits for the lock of another one
@@ -71,7 +71,7 @@ class Database:
     """An SQLite file, which needs no set-up, or a PostgreSQL database, which several servers can share."""
 
     def __init__(self, name: str, read_only: bool = False) -> None:
-        self.url = _url(name)
+        self.url, self.read_only = _url(name), read_only
         lite = self.url.get_backend_name() == "sqlite"
         shown = self.url.set(drivername=self.url.get_backend_name(), query={})
         self.name = str(self.url.database) if lite else shown.render_as_string(hide_password=True)
@@ -93,6 +93,7 @@ class Database:
             _prepare(self.engine, read_only)
         self._turns = _Turns() if lite else None  # SQLite has one writer at a time
         self.checked: dict[int, Any] = {}  # how far the events of each allocation were; see `checked.py`
+        self.without_part: set[int] = set()  # allocations that cannot be loaded, as a part of their own is missing
         self._failure = ""  # why it cannot be used at the moment, which is logged once
         self._writable = False  # whether the last write succeeded
         self._file: tuple[int, int] | None = None  # of SQLite, when it was used first: device and inode

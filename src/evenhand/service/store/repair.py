@@ -18,7 +18,7 @@ from evenhand.bandit.record import Record
 from evenhand.core.errors import DataError, EvenhandError, StateError
 from evenhand.core.files import write_whole
 from evenhand.messages.rules import ALLOCATION, matches
-from evenhand.service.store import tables
+from evenhand.service.store import seals, tables
 from evenhand.service.store.allocation import row_of, row_values
 from evenhand.service.store.arms import read_names, write_names
 from evenhand.service.store.database import PURGE, Database, owe
@@ -82,11 +82,13 @@ def restore(database: Database, name: str, removed: Path, from_snapshot: bool | 
             kept |= {row.sequence for row in rows if state.sequence < row.sequence <= sound.last.sequence}
         lost = [row for row in rows if row.sequence not in kept]
         _write(removed, name, names, lost, _fault(rows))
-        _replace(connection, id, sound, [row.sequence for row in lost], state)
+        _replace(connection, id, name, sound, [row.sequence for row in lost], state)
     return Restored(sound.last.sequence, len(lost))
 
 
-def _replace(connection: Connection, id: int, sound: _Sound, lost: Sequence[int], state: Event | None) -> None:
+def _replace(
+    connection: Connection, id: int, name: str, sound: _Sound, lost: Sequence[int], state: Event | None
+) -> None:
     """Remove events, and write a state in the place of some, if there is one."""
     events = tables.events
     for first in range(0, len(lost), CHUNK):
@@ -100,7 +102,9 @@ def _replace(connection: Connection, id: int, sound: _Sound, lost: Sequence[int]
     connection.execute(delete(arms).where(arms.c.allocation == id, arms.c.number >= len(sound.bandit.names)))
     if any(sequence > sound.last.sequence for sequence in lost):  # answers may name what was removed
         connection.execute(delete(tables.answers).where(tables.answers.c.allocation == id))
-    connection.execute(update(tables.allocations).where(tables.allocations.c.id == id).values(**sound.row()))
+    connection.execute(delete(tables.summaries).where(tables.summaries.c.allocation == id))
+    sums = {"named": seals.named(connection, id, name), "answered": seals.answered(connection, id)}
+    connection.execute(update(tables.allocations).where(tables.allocations.c.id == id).values(**sound.row() | sums))
 
 
 def _after_snapshot(
@@ -124,7 +128,9 @@ def erase(database: Database, name: str) -> int:
     """Erase an allocation with everything that is stored of it."""
     with database.transaction(writes=True) as connection:
         id = row_of(connection, name, lock=True).id
-        for table in (tables.answers, tables.snapshots, tables.arms, tables.webhooks, tables.deliveries):
+        for table in (
+            *(tables.answers, tables.snapshots, tables.summaries, tables.arms, tables.webhooks, tables.deliveries),
+        ):
             connection.execute(delete(table).where(table.c.allocation == id))
         events = connection.execute(delete(tables.events).where(tables.events.c.allocation == id)).rowcount
         connection.execute(delete(tables.allocations).where(tables.allocations.c.id == id))
@@ -158,7 +164,8 @@ def import_events(database: Database, path: Path, name: str) -> int:
         table = tables.allocations
         if connection.execute(select(table.c.id).where(table.c.name == name)).first() is not None:
             raise Conflict(f"there is already an allocation {name!r}; erase it first, or import under another name")
-        (id,) = connection.execute(insert(table).returning(table.c.id), sound.row() | {"name": name}).scalars()
+        row = sound.row() | {"name": name, "named": seals.of_name(name)}
+        (id,) = connection.execute(insert(table).returning(table.c.id), row).scalars()
         write_names(connection, id, 0, sound.bandit.names)
         connection.execute(insert(tables.events), [vars(row) | {"allocation": id} for row in rows])
     return len(rows)

@@ -20,19 +20,20 @@ from evenhand.bandit.record import Record
 from evenhand.bandit.saved import DAMAGE
 from evenhand.core.errors import EvenhandError
 from evenhand.core.version import __version__
-from evenhand.messages.answers import Allocations, AllocationSummary, Plan, moment
+from evenhand.messages.answers import AllocationHealth, Allocations, AllocationSummary, Plan, moment
 from evenhand.messages.rules import ALLOCATION, SENTENCES, matches
-from evenhand.service.store import tables
+from evenhand.service.store import seals, summaries, tables
 from evenhand.service.store.allocation import first_event, row_of, row_values
 from evenhand.service.store.api_keys import Keys
 from evenhand.service.store.arms import read_names, write_names
 from evenhand.service.store.checked import check_all, damaged, fault_of, isolated
 from evenhand.service.store.commands import Answer, Command
 from evenhand.service.store.compaction import compact, resume
-from evenhand.service.store.database import LOG, Database, one_of
+from evenhand.service.store.database import LOG, Database
 from evenhand.service.store.errors import Conflict, StoreUnavailable, UnknownAllocation
 from evenhand.service.store.events import Event, created_by, settings_of
 from evenhand.service.store.reading import Gauges, ReadEvidence, ReadGauges
+from evenhand.service.store.summaries import Summary
 from evenhand.service.store.transaction import Observer
 from evenhand.service.store.writer import SNAPSHOT_EVERY, Committer, Writer
 
@@ -304,16 +305,19 @@ class Store:
     def _create(
         self, name: str, bandit: Record, learned: Mapping[str, Any], any_seed: bool, api_key: str | None
     ) -> bool:
-        table, settings = tables.allocations, settings_of(bandit)
+        table, settings, found = tables.allocations, settings_of(bandit), summaries.made(bandit, False, self._clock())
         with self.database.transaction(writes=True) as connection, isolated(self.database, name):
             if _exists(connection, name, settings, learned, any_seed):
                 return False
             now, body = self._clock(), settings | {"evenhand": __version__} | dict(learned)
             event = Event(1, now, "create", None, body, key=api_key).row(0, before="", place=bandit.arms.place)
             row = row_values(bandit, 1, event["chain"], closed=False) | {"name": name, "created": now}
+            row["named"] = seals.of_name(name)
             (id,) = connection.execute(insert(table).returning(table.c.id), row).scalars()
             connection.execute(insert(tables.events), event | {"allocation": id})
             write_names(connection, id, 0, bandit.names)
+            if found is not None:
+                summaries.write(connection, {id: (event["chain"], found)})
         return True
 
     def allocations(
@@ -447,27 +451,27 @@ class Store:
             UnknownAllocation: there is no allocation of that name.
         """
         with self.database.transaction(writes=False) as connection:
-            return self._mark(row_of(connection, name))
+            return summaries.mark_of(self.database, row_of(connection, name), self._clock())
 
-    def marks(self, names: Collection[str]) -> dict[str, str | None]:
-        """The `mark` of several allocations, by name.
+    def summaries(self, names: Sequence[str]) -> dict[str, Summary]:
+        """What is kept of several allocations, without loading any.
 
         Args:
             names: of the allocations; names that there are not are left out.
 
         Returns:
-            For each allocation what `mark` returns.
+            For each allocation what `mark` returns, and its health if that is known.
         """
-        table = tables.allocations.c
-        with self.database.transaction(writes=False) as connection:
-            chosen = one_of(connection, (table.name,), [(name,) for name in names])
-            query = select(table.id, table.name, table.chain, table.due).where(chosen)
-            rows = connection.execute(query).all() if names else []
-        return {row.name: self._mark(row) for row in rows}
+        return summaries.read(self.database, names, self._clock())
 
-    def _mark(self, row: Any) -> str | None:
-        due = row.due is not None and row.due <= self._clock()
-        return None if due or fault_of(self.database, row.id) else str(row.chain)
+    def keep_healths(self, healths: Mapping[int, tuple[str, AllocationHealth]]) -> None:
+        """Keep healths that were computed, so that the next list does not compute them.
+
+        Args:
+            healths: by the ids of allocations, each with the mark before it was computed.
+        """
+        with suppress(StoreUnavailable, IntegrityError), self.database.transaction(writes=True) as connection:
+            summaries.write(connection, healths)
 
     # --- upkeep -------------------------------------------------------------------------------------------------------
 

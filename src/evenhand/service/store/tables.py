@@ -36,6 +36,8 @@ allocations = Table(
     Column("round", BigInteger, nullable=False),  # rounds decided
     Column("closed", Boolean, nullable=False),
     Column("due", Double),  # when the next window passes or lease is over; null for never
+    Column("named", BigInteger, nullable=False, server_default="0"),  # sum of hashes of names; see `seals.py`
+    Column("answered", BigInteger, nullable=False, server_default="0"),  # the same of answers
 )
 
 #: What happened, in order; rows are only appended. No foreign key: the writer has locked the allocation's row, and
@@ -73,6 +75,16 @@ snapshots = Table(
     Column("allocation", ForeignKey("allocations.id"), primary_key=True, autoincrement=False),
     Column("sequence", BigInteger, primary_key=True, autoincrement=False),
     Column("state", LargeBinary, nullable=False),  # compressed JSON
+)
+
+#: The health of allocations, for lists; of another version or after another event it is computed anew.
+summaries = Table(
+    "summaries",
+    metadata,
+    Column("allocation", Integer, primary_key=True, autoincrement=False),
+    Column("chain", String(32), nullable=False),  # of the last event
+    Column("evenhand", String(40), nullable=False),  # version of the package that wrote it
+    Column("body", Text, nullable=False),  # JSON
 )
 
 #: The answers to commands with an idempotency key.

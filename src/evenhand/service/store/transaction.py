@@ -15,7 +15,7 @@ from sqlalchemy.exc import DBAPIError, TimeoutError
 
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.service.json import encode
-from evenhand.service.store import tables
+from evenhand.service.store import seals, tables
 from evenhand.service.store.allocation import Allocation, AllocationRow, loaded, row_of, rows_to_go_on, write_events
 from evenhand.service.store.checked import check, fault_of, isolated
 from evenhand.service.store.commands import Answer, Command, CommandContext
@@ -133,8 +133,9 @@ class Overtaken(Exception):
 def commit(database: Database, batches: Sequence[Batch], now: float, alone: bool) -> int:
     """Carry out batches in one transaction, and commit it; their outcomes can be given after it.
 
-    One that is alone has an outcome of its first command at least. Of several, those are left as they are that would
-    keep the others waiting: another process writes to the allocation, or it must be loaded, or time is over.
+    One that is alone has an outcome of its first command at least, unless it must write and was only going to read. Of
+    several, those are left as they are that would keep the others waiting: another process writes to the allocation, or
+    it must be loaded, or time is over.
     """
     if alone and batches[0].long:
         try:
@@ -144,6 +145,9 @@ def commit(database: Database, batches: Sequence[Batch], now: float, alone: bool
     writes = any(batch.writes(now) for batch in batches)
     with database.transaction(writes) as connection:
         begun = (_begun if alone else _begun_together)(database, connection, batches, now)
+        if not writes and begun[0].writes(now):  # what was loaded has events that are due, which come first
+            begun[0].context = None
+            return 0
         earlier = _earlier_answers(connection, begun)
         end = time.perf_counter() + MAX_SECONDS  # not from the start, as locks may be long in coming
         for batch in begun:
@@ -184,6 +188,8 @@ def _written(connection: Connection, contexts: Sequence[CommandContext]) -> int:
         owe(connection, PURGE)
     if answers:
         insert_rows(connection, tables.answers, answers)
+        answered = [context for context in contexts if context.answers]
+        seals.change(connection, "answered", {one.allocation.id: seals.of_answers(one.answers) for one in answered})
     return sum(context.allocation.sequence - context.before for context in contexts)
 
 

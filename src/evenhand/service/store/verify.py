@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+import os
+from base64 import b64decode, b64encode
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
+from multiprocessing import get_context
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,15 +22,21 @@ from evenhand.bandit.lease_rounds import planned
 from evenhand.bandit.record import Record
 from evenhand.bandit.saved import DAMAGE, FORMAT
 from evenhand.core.errors import MissingPart, StateError
+from evenhand.core.files import write_whole
+from evenhand.core.imports import import_source
 from evenhand.core.version import __version__
-from evenhand.service.store import tables
-from evenhand.service.store.allocation import row_values
+from evenhand.service.store import seals, summaries, tables
+from evenhand.service.store.allocation import first_event, row_values
 from evenhand.service.store.arms import read_names
+from evenhand.service.store.checked import RENAMED
 from evenhand.service.store.database import Database
 from evenhand.service.store.errors import UnknownAllocation
 from evenhand.service.store.events import Event, created_by, fold
-from evenhand.service.store.reader import START, Place, found, linked, next_rows
+from evenhand.service.store.reader import Place, linked, next_rows, place_before
 from evenhand.service.store.snapshots import Snapshot, unpacked
+
+MANY = 20_000  # events from which on more processes, each of which takes a second to start, save time
+STATES = "evenhand verified 1"  # format of a file of states
 
 
 @dataclass(frozen=True)
@@ -36,7 +48,15 @@ class Verification:
     faults: tuple[str, ...]
 
 
-def verify(database: Database, names: Sequence[str] = (), redecide: bool = False) -> Verification:
+def verify(
+    database: Database,
+    names: Sequence[str] = (),
+    redecide: bool = False,
+    *,
+    jobs: int = 1,
+    sources: Sequence[str] = (),
+    onward: Path | None = None,
+) -> Verification:
     """Apply all events again, and compare the result with everything else that the database says.
 
     Args:
@@ -44,6 +64,10 @@ def verify(database: Database, names: Sequence[str] = (), redecide: bool = False
         names: of allocations; all, and the database's own consistency, where there is none.
         redecide: whether to decide every round again as well, and compare; equal decisions can be expected only of a
             computer with a like processor, the same NumPy, and the same version of Evenhand.
+        jobs: processes at most, each with an allocation at a time; -1 for every core.
+        sources: files or modules with parts of your own, which these processes import.
+        onward: a file with the states that were verified the last time; those of allocations whose last event is still
+            there are gone on from, and the file is written anew. None begins with the first events.
 
     Returns:
         The number of verified events by allocation, since which round each has its events, and the faults that were
@@ -65,19 +89,76 @@ def verify(database: Database, names: Sequence[str] = (), redecide: bool = False
         >>> store.close()
     """
     database.check_version()
-    events: dict[str, int] = {}
-    since: dict[str, int] = {}
-    faults: list[str] = []
     with database.transaction(writes=False) as connection:
-        if not names:
-            faults += _database_faults(connection)
-        for row in _rows(connection, names):
-            replay = _Replay(connection, row, redecide)
-            found = list(replay.faults())
-            faults += [f"allocation {row.name!r}: {fault}" for fault in found]
-            if not found:
-                events[row.name], since[row.name] = replay.events, replay.since
-    return Verification(events, since, tuple(faults))
+        faults = [] if names else list(_database_faults(connection))
+        rows = _rows(connection, names)
+    states = {} if onward is None else _read_states(onward)
+    tasks = [(row.name, redecide, None if onward is None else states.get(row.name, "")) for row in rows]
+    processes = min(len(tasks), jobs if jobs > 0 else os.cpu_count() or 1)
+    if processes < 2 or sum(row.sequence for row in rows) < MANY:
+        replays = [_replayed(database, *task) for task in tasks]
+    else:
+        begin = partial(_begin, database.url.render_as_string(hide_password=False), database.read_only, tuple(sources))
+        with ProcessPoolExecutor(processes, get_context("spawn"), begin) as pool:
+            replays = list(pool.map(_replayed_here, tasks))
+    faults += [f"allocation {one.name!r}: {fault}" for one in replays for fault in one.faults]
+    good = [one for one in replays if not one.faults]
+    if onward is not None:
+        _write_states(onward, states | {one.name: one.state for one in replays})
+    return Verification({one.name: one.events for one in good}, {one.name: one.since for one in good}, tuple(faults))
+
+
+@dataclass(frozen=True)
+class Replayed:
+    """An allocation whose events were applied: its faults, and a state in order from which the next time can go on."""
+
+    name: str
+    faults: tuple[str, ...]
+    events: int
+    since: int
+    state: str
+
+
+def _replayed(database: Database, name: str, redecide: bool, state: str | None) -> Replayed:
+    with database.transaction(writes=False) as connection:
+        (row,) = _rows(connection, [name])
+        replay = _Replay(connection, row, redecide, state)
+        faults = tuple(replay.faults())
+        return Replayed(name, faults, replay.events, replay.since, "" if faults else replay.state or "")
+
+
+_here: list[Database] = []  # of a process that verifies allocations of another one
+
+
+def _begin(url: str, read_only: bool, sources: Sequence[str]) -> None:
+    for source in sources:
+        import_source(source)
+    _here.append(Database(url, read_only))
+
+
+def _replayed_here(task: tuple[str, bool, str | None]) -> Replayed:
+    return _replayed(_here[0], *task)
+
+
+def _read_states(path: Path) -> dict[str, str]:
+    """The states in a file, by the names of allocations; none where there is no such file yet."""
+    if not path.exists():
+        return {}
+    try:
+        plain = json.loads(path.read_text(encoding="utf-8"))
+        if plain["format"] == STATES:
+            return {str(name): str(state) for name, state in plain["states"].items()}
+    except (OSError, *DAMAGE) as error:
+        raise StateError(f"{path} is not a file of states that were verified: {error!r}") from None
+    raise StateError(f"{path} is not a file of states that were verified")
+
+
+def _write_states(path: Path, states: Mapping[str, str]) -> None:
+    text = json.dumps({"format": STATES, "states": states})
+    try:
+        write_whole(path, lambda file: file.write_text(text, encoding="utf-8"), private=True)
+    except OSError as error:
+        raise StateError(f"the states could not be written to {path}: {error.strerror or error}") from None
 
 
 def _rows(connection: Connection, names: Sequence[str]) -> list[Row[Any]]:
@@ -96,7 +177,8 @@ def _database_faults(connection: Connection) -> Iterator[str]:
             if line != "ok":
                 yield f"SQLite reports that the file is damaged: {line}"
     known = select(tables.allocations.c.id)
-    for table in (tables.arms, tables.events, tables.snapshots, tables.answers, tables.webhooks, tables.deliveries):
+    of_one = (tables.arms, tables.events, tables.snapshots, tables.summaries, tables.answers, tables.webhooks)
+    for table in (*of_one, tables.deliveries):
         count = connection.execute(
             select(func.count()).select_from(table).where(table.c.allocation.not_in(known))
         ).scalar_one()
@@ -107,32 +189,29 @@ def _database_faults(connection: Connection) -> Iterator[str]:
 class _Replay:
     """Applies the events of an allocation again, and compares."""
 
-    def __init__(self, connection: Connection, row: Row[Any], redecide: bool) -> None:
-        self._connection, self._row, self._redecide = connection, row, redecide
-        self._stated = 0  # round up to which events were replaced by a state
+    def __init__(self, connection: Connection, row: Row[Any], redecide: bool, state: str | None) -> None:
+        self._connection, self._row, self._redecide, self.state = connection, row, redecide, state
         self.events, self.since = 0, 1
 
     def faults(self) -> Iterator[str]:
         """What is wrong; what follows from an earlier fault is left out."""
         table = tables.snapshots.c
         query = select(table.sequence, table.state).where(table.allocation == self._row.id)
-        snapshots = {snapshot.sequence: snapshot.state for snapshot in self._connection.execute(query)}
-        bandit: Record | None = None
         first: Event | None = None
         last: Event | None = None
-        closed = False
         try:
             names = read_names(self._connection, self._row.id)
-            for last in _events(self._connection, self._row.id, names):
-                first = first or last
-                if self._redecide and bandit is not None and last.kind in REDECIDED:
-                    yield from REDECIDED[last.kind](bandit, last)
-                bandit, closed = fold(bandit, last, closed)
-                if last.kind == "state":
-                    self._stated = int(bandit.state.round)
-                if last.sequence in snapshots:
+            bandit, closed, begun = self._begun(names)
+            snapshots = {one.sequence: one.state for one in self._connection.execute(query) if one.sequence >= begun}
+            for last in _events(self._connection, self._row.id, names, begun - 1):
+                if last.sequence != begun:
+                    if self._redecide and bandit is not None and last.kind in REDECIDED:
+                        yield from REDECIDED[last.kind](bandit, last)
+                    bandit, closed = fold(bandit, last, closed)
+                if last.sequence in snapshots and bandit is not None:
                     yield from _snapshot_faults(snapshots.pop(last.sequence), last, bandit, closed)
                 self.events += 1
+            first = self._first(names)
         except (MissingPart, StateError) as error:
             yield str(error)
             return
@@ -145,12 +224,40 @@ class _Replay:
             yield f"there is a snapshot after event {sequence}, but no such event"
         if bandit.names != names:
             yield f"{len(names):,} arms have a name, but its events result in {len(bandit.names):,} arms"
-        yield from _answer_faults(self._connection, self._row.id, self._stated, names)
+        if seals.named(self._connection, self._row.id, self._row.name) != self._row.named:
+            yield RENAMED
+        if seals.answered(self._connection, self._row.id) != self._row.answered:
+            yield "its answers to idempotency keys were edited, added or removed"
+        yield from self._summary_faults(bandit, last, closed)
+        if self.state is not None:
+            reached = Snapshot(last.sequence, last.chain, closed, saved.dump(bandit), (__version__,))
+            self.state = b64encode(reached.packed()).decode()
+
+    def _first(self, names: Sequence[str]) -> Event:
+        return first_event(self._connection, self._row.id, self._row.name, names)
+
+    def _begun(self, names: Sequence[str]) -> tuple[Record | None, bool, int]:
+        """The bandit after the last event that was verified before, whether it is closed, and that event; or none."""
+        if self.state:
+            known = unpacked(b64decode(self.state), names)
+            place = place_before(self._connection, self._row.id, known.sequence)
+            if (known.sequence, known.chain, known.versions) == (*place, (__version__,)):
+                self.events = known.sequence - self._first(names).sequence
+                return saved.restored(known.bandit), known.closed, known.sequence
+        return None, False, 0
+
+    def _summary_faults(self, bandit: Record, last: Event, closed: bool) -> Iterator[str]:
+        """Whether the health that is kept for lists, if it is of the last event, is another one."""
+        table = tables.summaries.c
+        query = select(table.body).where(table.allocation == self._row.id, table.chain == last.chain)
+        body = self._connection.execute(query.where(table.evenhand == __version__)).scalar()
+        if body is not None and summaries.parsed(body) != summaries.made(bandit, closed, last.time):
+            yield "the health that is kept for lists is not the one that its events result in"
 
 
-def _events(connection: Connection, id: int, names: Sequence[str]) -> Iterator[Event]:
-    """All events of an allocation, each checked to follow the one before."""
-    at = START
+def _events(connection: Connection, id: int, names: Sequence[str], after: int) -> Iterator[Event]:
+    """The events of an allocation after one, each checked to follow the one before."""
+    at = place_before(connection, id, after)
     while rows := next_rows(connection, id, at.sequence):
         for event in linked(rows, at, names):
             at = Place(event.sequence, event.chain)
@@ -202,62 +309,3 @@ def _row_faults(row: Row[Any], bandit: Record, first: Event, last: Event, closed
     for name, value in expected.items():
         if getattr(row, name) != value:
             yield f"its {name} is recorded as {getattr(row, name)!r}, but its events result in {value!r}"
-
-
-def _answer_faults(connection: Connection, id: int, stated: int, names: Sequence[str]) -> Iterator[str]:
-    """Answers to idempotency keys that say something else than the events; not those of rounds without events."""
-    answers = select(tables.answers.c.key, tables.answers.c.body).where(tables.answers.c.allocation == id)
-    for key, body in connection.execute(answers.order_by(tables.answers.c.key)):
-        try:
-            wrong = list(_unfounded(connection, id, json.loads(body), stated, names))
-        except DAMAGE as error:
-            wrong = [f"it is damaged: {error!r}"]
-        for what in wrong:
-            yield f"the answer to the idempotency key {key!r} differs from the events: {what}"
-
-
-def _unfounded(connection: Connection, id: int, answer: Any, stated: int, names: Sequence[str]) -> Iterator[str]:
-    """The parts of an answer that no event bears out; up to the round ``stated`` there need not be any event."""
-    if "step" in answer:
-        yield from _unfounded_lease(connection, id, answer, stated, names)
-        return
-    for decision in answer.get("decisions", ()):
-        found, arms = (
-            _bodies(connection, id, names, "decide", decision["round"]),
-            [one["arm"] for one in decision["arms"]],
-        )
-        if not found and decision["round"] <= stated:
-            continue
-        if [body["arms"] for body in found] != [arms] or decision["id"] != str(decision["round"]):
-            yield f"decision {decision['id']}"
-        elif [one["propensity"] for one in decision["arms"]] != found[0].get("propensity", [None] * len(arms)):
-            yield f"the propensities of decision {decision['id']}"
-    for result in answer.get("results", ()):
-        if result["status"] in ("accepted", "late") and int(result["decision"]) > stated:
-            found = _bodies(connection, id, names, "reward", int(result["decision"]))
-            status = {arm: "late" if arm in body["late"] else "accepted" for body in found for arm in body["rewards"]}
-            if status.get(result["arm"]) != result["status"]:
-                yield f"the reward of arm {result['arm']!r} for decision {result['decision']}"
-    if "status" in answer and answer["round"] > stated and not _bodies(connection, id, names, "total", answer["round"]):
-        yield f"the total of round {answer['round']}"
-    if (
-        answer.get("changed")
-        and answer["round"] > stated
-        and not _bodies(connection, id, names, "change", answer["round"])
-    ):
-        yield f"the change after round {answer['round']}"
-
-
-def _unfounded_lease(connection: Connection, id: int, lease: Any, stated: int, names: Sequence[str]) -> Iterator[str]:
-    arms = [[one["arm"] for one in lease["arms"]], [one["count"] for one in lease["arms"]]]
-    found = _bodies(connection, id, names, "lease", lease["round"])
-    if found and [[body["arms"], body["counts"]] for body in found] != [arms]:
-        yield f"the counts of lease {lease['id']}"
-    elif not found and lease["round"] > stated:
-        yield f"lease {lease['id']}"
-
-
-def _bodies(connection: Connection, id: int, names: Sequence[str], kind: str, round: int) -> list[Any]:
-    table = tables.events.c
-    where = (table.allocation == id, table.round == round, table.kind == kind)
-    return [event.body for event in found(connection, names, *where)]

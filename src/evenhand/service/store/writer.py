@@ -13,7 +13,8 @@ from sqlalchemy import delete
 from sqlalchemy.exc import IntegrityError
 
 from evenhand.core.errors import EvenhandError, StateError
-from evenhand.service.store import tables
+from evenhand.messages.answers import AllocationHealth
+from evenhand.service.store import seals, summaries, tables
 from evenhand.service.store.allocation import Allocation, row_of
 from evenhand.service.store.commands import Answer, Command
 from evenhand.service.store.database import LOG, Database
@@ -129,10 +130,11 @@ class Writer:
         self._committer.run(self)  # the store is closing, and starts no more work
 
     def write_snapshot(self) -> None:
-        """Write a snapshot if there are events since the last one; for the time when no command is queued."""
+        """Write a snapshot, and the health for lists, if commands have written; for when no command is queued."""
         allocation = self._allocation
-        if allocation is not None and allocation.sequence > allocation.snapshot:
-            self._store_snapshot(allocation.id, allocation.taken())
+        if allocation is not None and allocation.wrote and allocation.sequence > allocation.snapshot:
+            found = summaries.made(allocation.bandit, allocation.closed, self._committer.now())
+            self._store_snapshot(allocation.id, allocation.taken(), found)
 
     def leave_if_idle(self, seconds: float) -> None:
         """Write a snapshot, and remove the allocation from memory, if no command came for so many seconds."""
@@ -161,7 +163,7 @@ class Writer:
             with suppress(RuntimeError):  # the store is closing, and writes one then
                 self._workers.submit(self._store_snapshot, allocation.id, snapshot)
 
-    def _store_snapshot(self, id: int, snapshot: Snapshot) -> None:
+    def _store_snapshot(self, id: int, snapshot: Snapshot, found: AllocationHealth | None = None) -> None:
         """Write a snapshot, and remove old answers; if that fails, a start takes longer."""
         begun = time.thread_time()
         packed = snapshot.packed()
@@ -170,11 +172,16 @@ class Writer:
         with suppress(*failures), self._database.transaction(writes=True) as connection:
             write_snapshot(connection, id, snapshot.sequence, packed)
             if self._age is not None:
-                old = tables.answers.c.time < self._age.time - ANSWER_LIFETIME
-                connection.execute(delete(tables.answers).where(tables.answers.c.allocation == id, old))
+                table = tables.answers
+                old = (table.c.allocation == id, table.c.time < self._age.time - ANSWER_LIFETIME)
+                removed = connection.execute(delete(table).where(*old).returning(*seals.ANSWER)).mappings().all()
+                if removed:
+                    seals.change(connection, "answered", {id: -seals.of_answers(removed)})
             row = row_of(connection, self.name, lock=True)  # not before: on PostgreSQL others decide meanwhile
             if row.id != id or not has_event(connection, id, Place(snapshot.sequence, snapshot.chain)):
                 raise StateError(f"allocation {self.name!r} was restored in the meantime; try again")
+            if found is not None:
+                summaries.write(connection, {id: (snapshot.chain, found)})
 
 
 class Committer:
@@ -191,7 +198,7 @@ class Committer:
         clock: Callable[[], float] = time.time,
         observer: Observer | None = None,
     ) -> None:
-        self._database, self._workers, self._clock, self._observer = database, workers, clock, observer
+        self._database, self._workers, self.now, self._observer = database, workers, clock, observer
         self._free = LANES[database.engine.dialect.name]  # lanes in which nothing runs
         self._ready: deque[Writer] = deque()
         self._lock = Lock()  # of the two above
@@ -256,7 +263,7 @@ class Committer:
         """
         begun = time.perf_counter()
         try:
-            events = commit(self._database, batches, self._clock(), alone)
+            events = commit(self._database, batches, self.now(), alone)
         except Exception as error:
             for batch in batches:
                 if alone or isinstance(error, StoreUnavailable):

@@ -1,0 +1,58 @@
+"""Sums of hashes in the row of each allocation: of its name and those of its arms, and of its answers to requests.
+
+None of these is in the hashes of the events, as they change or are deleted later. Each change adds to a sum and
+subtracts from it, so that what was edited, removed or added by anybody else is noticed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from hashlib import blake2b
+from typing import Any, Literal
+
+from sqlalchemy import BigInteger, Connection, bindparam, select, update
+
+from evenhand.service.store import tables
+
+LIMIT = 2**62  # so that the sum of two fits into the integers of a database
+ANSWER = (tables.answers.c.key, tables.answers.c.digest, tables.answers.c.time, tables.answers.c.body)
+
+
+def of_name(name: str) -> int:
+    """Of the name of an allocation."""
+    return _hash("name", name)
+
+
+def of_arms(rows: Iterable[Mapping[Any, Any]]) -> int:
+    """Of the numbers and the stored names of arms."""
+    return sum(_hash("arm", row["number"], row["name"]) for row in rows)
+
+
+def of_answers(rows: Iterable[Mapping[Any, Any]]) -> int:
+    """Of answers to idempotency keys."""
+    return sum(_hash("answer", row["key"], row["digest"], float(row["time"]), row["body"]) for row in rows)
+
+
+def named(connection: Connection, id: int, name: str) -> int:
+    """What the sum of the names of an allocation must be."""
+    arms = tables.arms.c
+    rows = connection.execute(select(arms.number, arms.name).where(arms.allocation == id)).mappings()
+    return (of_name(name) + of_arms(rows)) % LIMIT
+
+
+def answered(connection: Connection, id: int) -> int:
+    """What the sum of the answers of an allocation must be."""
+    rows = connection.execute(select(*ANSWER).where(tables.answers.c.allocation == id)).mappings()
+    return of_answers(rows) % LIMIT
+
+
+def change(connection: Connection, which: Literal["named", "answered"], by: Mapping[int, int]) -> None:
+    """Add to the sums of allocations, by id."""
+    table = tables.allocations
+    added = update(table).where(table.c.id == bindparam("of"))
+    added = added.values({which: (table.c[which] + bindparam("by", type_=BigInteger)) % LIMIT})
+    connection.execute(added, [{"of": id, "by": one % LIMIT} for id, one in by.items()])
+
+
+def _hash(*values: Any) -> int:
+    return int.from_bytes(blake2b(repr(values).encode(), digest_size=8).digest()) % LIMIT

@@ -1,0 +1,93 @@
+"""The health of each allocation after its last event, kept for lists, which load none that has it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter, ValidationError
+from sqlalchemy import Connection, and_, delete, select
+
+from evenhand.bandit.audit.account import Account
+from evenhand.bandit.audit.computation import health
+from evenhand.bandit.record import Record
+from evenhand.core.version import __version__
+from evenhand.messages.answers import AllocationHealth
+from evenhand.service.json import encode
+from evenhand.service.store import tables
+from evenhand.service.store.allocation import ROWS
+from evenhand.service.store.checked import check, fault_of, isolated
+from evenhand.service.store.database import Database, insert_rows, one_of
+from evenhand.service.store.errors import DamagedAllocation
+from evenhand.service.store.reader import CHUNK, START
+
+READER = TypeAdapter(AllocationHealth)
+
+
+class Summary(NamedTuple):
+    """What is kept of an allocation: what changes with every event, and its health if that is known."""
+
+    id: int
+    mark: str | None
+    health: AllocationHealth | None
+
+
+def mark_of(database: Database, row: Any, now: float) -> str | None:
+    """What changes with every event of an allocation; None where an event is due, or it is damaged."""
+    due = row.due is not None and row.due <= now
+    return None if due or fault_of(database, row.id) else str(row.chain)
+
+
+def read(database: Database, names: Sequence[str], now: float) -> dict[str, Summary]:
+    """The summaries of allocations, by name; those of damaged ones have no health.
+
+    The first thousands of events that were not checked yet are, so that damage shows at once where there is little.
+    """
+    table, left = tables.summaries, CHUNK
+    latest = and_(table.c.allocation == tables.allocations.c.id, table.c.evenhand == __version__)
+    query = ROWS.add_columns(table.c.chain.label("of"), table.c.body).join_from(
+        tables.allocations, table, latest, isouter=True
+    )
+    found: dict[str, Summary] = {}
+    with database.transaction(writes=False) as connection:
+        chosen = one_of(connection, (tables.allocations.c.name,), [(name,) for name in names])
+        for row in connection.execute(query.where(chosen)).all() if names else ():
+            at = database.checked.get(row.id, (START, ""))[0]
+            if left > 0 and at.sequence < row.sequence:
+                with suppress(DamagedAllocation), isolated(database, row.name, row.id):
+                    check(database.checked, connection, row, left)
+                left -= database.checked[row.id][0].sequence - at.sequence
+            mark = mark_of(database, row, now)
+            kept = mark is not None and mark == row.of and row.id not in database.without_part
+            found[row.name] = Summary(row.id, mark, parsed(row.body) if kept else None)
+    return found
+
+
+def parsed(body: str) -> AllocationHealth | None:
+    """A health as it is kept; None where it cannot be read."""
+    with suppress(ValidationError):
+        return READER.validate_json(body)
+    return None
+
+
+def made(bandit: Record, closed: bool, now: float) -> AllocationHealth | None:
+    """The health of a bandit to be kept; None where an event is due that may change it."""
+    return None if bandit.due(now) else health(Account(bandit), closed, now)
+
+
+def write(connection: Connection, healths: Mapping[int, tuple[str, AllocationHealth]]) -> None:
+    """Keep healths of allocations by id, each with the hash of the last event before, where that is the last still.
+
+    So none names an arm whose name was erased meanwhile.
+    """
+    table, of = tables.summaries, tables.allocations.c
+    query = select(of.id, of.chain).where(of.id.in_(healths)).with_for_update(key_share=True)
+    ids = [id for id, chain in connection.execute(query) if chain == healths[id][0]]
+    connection.execute(delete(table).where(table.c.allocation.in_(ids)))
+    rows = [
+        {"allocation": id, "chain": healths[id][0], "evenhand": __version__, "body": encode(healths[id][1]).decode()}
+        for id in ids
+    ]
+    if rows:
+        insert_rows(connection, table, rows)
