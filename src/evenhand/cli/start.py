@@ -38,7 +38,7 @@ def main() -> None:
 def ended(number: int, frame: FrameType | None) -> None:
     """End as an interrupt does, so that workers and unfinished files go; while a module is loaded, end at once.
 
-    An interrupt in the middle of a compiled module comes out of it as any error.
+    A compiled module would turn an interrupt into another error.
     """
     message = "interrupted"
     if number != INTERRUPT:
