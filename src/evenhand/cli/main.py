@@ -15,7 +15,7 @@ import typer
 from evenhand.cli.commands import Commands
 from evenhand.cli.help import App
 from evenhand.cli.output import Interrupted
-from evenhand.cli.start import Ended, ended
+from evenhand.cli.signals import Ended, ended
 from evenhand.core.errors import EvenhandError
 from evenhand.core.extras import EXTRAS, remedy
 from evenhand.core.imports import raised_by_own
