@@ -110,7 +110,7 @@ def apply(
     given: Container[str] = (),
 ) -> None:
     """Record a decision, whether it was just made or is read from a log."""
-    record.policy.apply(record.state, decision, given)
+    record.policy.apply(record.state, decision, given, places)
     record.pending.enter(decision.round, places, now)
     if available.mask is not None:
         record.statistics.miss(available.mask)

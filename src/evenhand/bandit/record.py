@@ -402,7 +402,8 @@ class Chance:
         key = np.random.SeedSequence(seed).generate_state(2, np.uint64)
         self._bits = np.random.Philox(key=key)
         self._generator = np.random.Generator(self._bits)
-        self._state = self._bits.state
+        self._state: Any = self._bits.state
+        self._counter = self._state["state"]["counter"]
         self._begins: tuple[int, int] | None = None
 
     def deciding(self, round: int) -> Any:
@@ -420,7 +421,7 @@ class Chance:
         if name.startswith("_"):
             raise AttributeError(name)
         if self._begins is not None:
-            self._state["state"]["counter"][:] = 0, 0, *self._begins
+            self._counter[2], self._counter[3] = self._begins
             self._bits.state = self._state
             self._begins = None
         return getattr(self._generator, name)

@@ -352,13 +352,16 @@ class Policy(Part):
             return None if anew is None else self.hold.propensity(state, observation, anew)
         return anew if held is None or chosen is None else np.where(chosen, anew, held)
 
-    def apply(self, state: State, decision: Decision, given: Container[str] = ()) -> None:
+    def apply(
+        self, state: State, decision: Decision, given: Container[str] = (), places: Sequence[int] | None = None
+    ) -> None:
         """Record a decision, whether it was just chosen or is read from a log: updates ``state`` in place.
 
         Args:
             state: updated in place.
             decision: that was made.
             given: slots of the parts that do not record it, as what they remember is known from elsewhere.
+            places: of the arms that play in a single lane, where they are known.
         """
         for slot, record in self._after_decision:
             if slot not in given:
@@ -370,7 +373,7 @@ class Policy(Part):
         if played.ndim > 1:
             tally.pulls += played
         else:  # few arms of a single lane play, and to add all its arms takes longer
-            for place in played.nonzero()[0].tolist():
+            for place in played.nonzero()[0].tolist() if places is None else places:
                 tally.pulls[place] += 1.0
 
     def observe(self, state: State, feedback: Feedback, rng: np.random.Generator, given: Container[str] = ()) -> None:

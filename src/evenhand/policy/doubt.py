@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from attrs import field, frozen
@@ -11,12 +10,12 @@ from attrs import field, frozen
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import part
-from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, Shape, State, Tally
+from evenhand.core.state import Array, Mask, Observation, Shape, State, Tally
 from evenhand.core.streams import among
 from evenhand.policy.confidence import Intervals, as_confidence
 from evenhand.policy.evidence import Evidence, at_best_age, counts_by_age
-from evenhand.policy.index import Index, as_index
-from evenhand.policy.part import Composition, Places, PolicyPart, Traits
+from evenhand.policy.index import AroundIndex, Index, as_index
+from evenhand.policy.part import Composition, PolicyPart, Traits
 from evenhand.policy.prior import UNIFORM, Prior, as_prior, check_arms, shapes
 
 
@@ -187,7 +186,7 @@ class IntervalsUntilDisproved(Intervals):
 
 @part("index", "until_disproved")
 @frozen
-class UntilDisproved(Index):
+class UntilDisproved(AroundIndex):
     """An index that trusts the rewards that have arrived, per arm, until these are found to depend on their delay.
 
     If the second remembers anything, it is what the first remembers.
@@ -208,6 +207,7 @@ class UntilDisproved(Index):
     Source: ours; the question is that of Chen et al. 2024, section 7.
     """
 
+    inside = "trusting"
     trusting: Index = field(converter=as_index, metadata={"slot": "index"})
     doubting: Index = field(converter=as_index, metadata={"slot": "index"})
     untestable: str = field(default="trust", validator=_UNTESTABLE)
@@ -222,49 +222,16 @@ class UntilDisproved(Index):
             )
 
     @property
-    def evidence(self) -> Evidence | None:
-        """The evidence that remembers for both."""
-        return self.trusting.evidence
-
-    @property
     def traits(self) -> Traits:
         """What holds for either, and that it tests delays."""
         return replace(self.trusting.traits.either(self.doubting.traits), tests_delays=True)
-
-    def start(self, shape: Shape) -> Any:
-        """The memory that both read."""
-        return self.trusting.start(shape)
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The score of the one index or of the other, arm by arm."""
         score = self.trusting.score(state, observation, rng)
         return np.where(doubted(state.tally, self.untestable), self.doubting.score(state, observation, rng), score)
 
-    def after_decision(self, state: State, decision: Decision) -> None:
-        """Record who plays, once for both."""
-        self.trusting.after_decision(state, decision)
-
-    def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
-        """Record what arrived, once for both."""
-        self.trusting.after_feedback(state, feedback, rng)
-
     def refuses(self, policy: Composition) -> str | None:
         """Where no evidence counts plays by their age, and as either of the two does."""
         without = unnamed(self, policy, 'an index for doubting that does, such as UCB(evidence="mature")')
         return without or self.trusting.refuses(policy) or self.doubting.refuses(policy)
-
-    def grow(self, memory: Any, arms: int) -> Any:
-        """As the first does."""
-        return self.trusting.grow(memory, arms)
-
-    def begin(self, memory: Any, places: Places, carried: Array) -> Any:
-        """As the first does."""
-        return self.trusting.begin(memory, places, carried)
-
-    def advance(self, memory: Any, plays: Array, rounds: float) -> Any:
-        """As the first does."""
-        return self.trusting.advance(memory, plays, rounds)
-
-    def learn(self, memory: Any, plays: Array, sums: Array) -> Any:
-        """As the first does."""
-        return self.trusting.learn(memory, plays, sums)

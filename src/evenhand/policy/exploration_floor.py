@@ -11,9 +11,9 @@ from attrs import field, frozen
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.parts import build, part
-from evenhand.core.state import Array, Decision, Feedback, Observation, Shape, State
+from evenhand.core.state import Observation, Shape, State
 from evenhand.policy.claim import Claim
-from evenhand.policy.part import Composition, Places, Traits
+from evenhand.policy.part import Around, Composition, Traits
 from evenhand.policy.selection import Selected, Selection, TopM
 
 
@@ -32,7 +32,7 @@ def as_selection(value: Selection | str | Mapping[str, object]) -> Selection:
 
 @part("selection", "exploration_floor")
 @frozen
-class ExplorationFloor(Selection):
+class ExplorationFloor(Around, Selection):
     """With probability ``ε = f K/m`` the m arms are drawn evenly among the available ones, otherwise by a selection.
 
     ``p_i = (1 − ε) q_i + ε min(m, |Z|)/|Z|``, q being the inner selection's, so that no available arm has less than f,
@@ -57,6 +57,7 @@ class ExplorationFloor(Selection):
         array([0.85, 0.05, 0.05, 0.05])
     """
 
+    inside = "selection"
     floor: float = field(converter=validate.unit)
     selection: Selection = field(default=TopM(), converter=as_selection, metadata={"slot": "selection"})
 
@@ -104,33 +105,9 @@ class ExplorationFloor(Selection):
         even = able * (np.minimum(self.plays, number) / np.maximum(number, 1))
         return np.where(explores, drawn, played), (1.0 - epsilon) * chance + epsilon * even
 
-    def after_decision(self, state: State, decision: Decision) -> None:
-        """Record who plays, by the inner selection."""
-        self.selection.after_decision(state, decision)
-
-    def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
-        """Record what arrived, by the inner selection."""
-        self.selection.after_feedback(state, feedback, rng)
-
     def refuses(self, policy: Composition) -> str | None:
         """Choices that last, and what the inner selection refuses."""
         if not policy.hold.traits.idle:
             own, hold = type(self).__name__, type(policy.hold).__name__
             return f"{own} draws in every round, but {hold} holds choices for several rounds: use hold=EveryRound()"
-        return super().refuses(policy) or self.selection.refuses(policy)
-
-    def grow(self, memory: Any, arms: int) -> Any:
-        """As the inner selection does."""
-        return self.selection.grow(memory, arms)
-
-    def begin(self, memory: Any, places: Places, carried: Array) -> Any:
-        """As the inner selection does."""
-        return self.selection.begin(memory, places, carried)
-
-    def advance(self, memory: Any, plays: Array, rounds: float) -> Any:
-        """As the inner selection does."""
-        return self.selection.advance(memory, plays, rounds)
-
-    def learn(self, memory: Any, plays: Array, sums: Array) -> Any:
-        """As the inner selection does."""
-        return self.selection.learn(memory, plays, sums)
+        return Selection.refuses(self, policy) or super().refuses(policy)

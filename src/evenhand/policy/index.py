@@ -20,7 +20,7 @@ from evenhand.core.parts import build, part
 from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback, Mask, Observation, Shape, State, Tally
 from evenhand.core.streams import among
 from evenhand.policy.evidence import Evidence, Received, as_evidence, shared_evidence
-from evenhand.policy.part import Composition, Places, PolicyPart, Traits
+from evenhand.policy.part import Around, Composition, PolicyPart, Traits
 from evenhand.policy.prior import UNIFORM, Prior, as_prior, check_arms, shapes
 from evenhand.policy.rules import IndexRules
 
@@ -85,6 +85,18 @@ class Index(PolicyPart, ABC):
             as the last of theirs; of others any that are smaller. An index overrides this where that is quicker.
         """
         return self.score(state, observation, rng)
+
+
+class AroundIndex(Around, Index):
+    """An index around another one."""
+
+    __slots__ = ()
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """That of the inner index."""
+        inner: Index = getattr(self, self.inside)
+        return inner.evidence
 
 
 def as_index(value: Index | str | Mapping[str, object]) -> Index:
@@ -291,7 +303,7 @@ class BetaSample(Index):
 
 @part("index", "mean_of")
 @frozen
-class Mean(Index):
+class Mean(AroundIndex):
     """The mean of two indexes of one kind, such as a rule under two kinds of evidence: ``(first + second)/2``.
 
     The two share one memory: of a reward that is not 0 or 1 both see the same trial.
@@ -314,6 +326,7 @@ class Mean(Index):
     Source: Chen et al. 2024, Algorithm 4.
     """
 
+    inside = "first"
     first: Index = field(converter=as_index, metadata={"slot": "index"})
     second: Index = field(converter=as_index, metadata={"slot": "index"})
 
@@ -324,56 +337,23 @@ class Mean(Index):
         shared_evidence(self.first.evidence, self.second.evidence, "first and second")
 
     @property
-    def evidence(self) -> Evidence | None:
-        """The evidence that remembers for both."""
-        return self.first.evidence
-
-    @property
     def traits(self) -> Traits:
         """What holds for either."""
         return self.first.traits.either(self.second.traits)
-
-    def start(self, shape: Shape) -> Any:
-        """The memory that both read."""
-        return self.first.start(shape)
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The mean of the two, (…, arms)."""
         total = self.first.score(state, observation, rng) + self.second.score(state, observation, rng)
         return total / 2.0
 
-    def after_decision(self, state: State, decision: Decision) -> None:
-        """Record who plays, once for both."""
-        self.first.after_decision(state, decision)
-
-    def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
-        """Record what arrived, once for both."""
-        self.first.after_feedback(state, feedback, rng)
-
     def refuses(self, policy: Composition) -> str | None:
         """As the first does."""
         return self.first.refuses(policy) or self.second.refuses(policy)
 
-    def grow(self, memory: Any, arms: int) -> Any:
-        """As the first does."""
-        return self.first.grow(memory, arms)
-
-    def begin(self, memory: Any, places: Places, carried: Array) -> Any:
-        """As the first does."""
-        return self.first.begin(memory, places, carried)
-
-    def advance(self, memory: Any, plays: Array, rounds: float) -> Any:
-        """As the first does."""
-        return self.first.advance(memory, plays, rounds)
-
-    def learn(self, memory: Any, plays: Array, sums: Array) -> Any:
-        """As the first does."""
-        return self.first.learn(memory, plays, sums)
-
 
 @part("index", "exploring")
 @frozen
-class Exploring(Index):
+class Exploring(AroundIndex):
     """An index that explores: with probability ε a lane gives every arm a score of 0, otherwise the index's own.
 
     Args:
@@ -390,13 +370,9 @@ class Exploring(Index):
     Source: Chen et al. 2024, section 6, FGreedy-D.
     """
 
+    inside = "index"
     index: Index = field(converter=as_index, metadata={"slot": "index"})
     epsilon: float = field(converter=validate.unit)
-
-    @property
-    def evidence(self) -> Evidence | None:
-        """That of the index."""
-        return self.index.evidence
 
     @property
     def traits(self) -> Traits:
@@ -412,43 +388,11 @@ class Exploring(Index):
         even = chance(np.zeros(state.tally.pulls.shape))
         return np.asarray(self.epsilon * even + (1.0 - self.epsilon) * chosen)
 
-    def start(self, shape: Shape) -> Any:
-        """What the index remembers."""
-        return self.index.start(shape)
-
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The index, or 0 for all arms of a lane that explores, (…, arms)."""
         score = self.index.score(state, observation, rng)
         exploring = rng.random((*score.shape[:-1], 1)) < self.epsilon
         return np.where(exploring, 0.0, score)
-
-    def after_decision(self, state: State, decision: Decision) -> None:
-        """Record who plays."""
-        self.index.after_decision(state, decision)
-
-    def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
-        """Record what arrived."""
-        self.index.after_feedback(state, feedback, rng)
-
-    def refuses(self, policy: Composition) -> str | None:
-        """As the index does."""
-        return self.index.refuses(policy)
-
-    def grow(self, memory: Any, arms: int) -> Any:
-        """As the index does."""
-        return self.index.grow(memory, arms)
-
-    def begin(self, memory: Any, places: Places, carried: Array) -> Any:
-        """As the index does."""
-        return self.index.begin(memory, places, carried)
-
-    def advance(self, memory: Any, plays: Array, rounds: float) -> Any:
-        """As the index does."""
-        return self.index.advance(memory, plays, rounds)
-
-    def learn(self, memory: Any, plays: Array, sums: Array) -> Any:
-        """As the index does."""
-        return self.index.learn(memory, plays, sums)
 
 
 @dataclass(slots=True)

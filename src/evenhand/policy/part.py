@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -277,6 +277,50 @@ class PolicyPart(Part):
             parts = {name: self._each(getattr(memory, name), getattr(fresh, name), member, change) for name in names}
             return type(memory)(**parts)
         return memory
+
+
+class Around(PolicyPart):
+    """A part around another one of its slot, whose memory it has; of several, they share one."""
+
+    __slots__ = ()
+    inside: ClassVar[str]  # the field with that one
+
+    @property
+    def _inner(self) -> PolicyPart:
+        inner: PolicyPart = getattr(self, self.inside)
+        return inner
+
+    def start(self, shape: Shape) -> Any:
+        """What the inner part remembers."""
+        return self._inner.start(shape)
+
+    def after_decision(self, state: State, decision: Decision) -> None:
+        """Record who plays, by the inner part."""
+        self._inner.after_decision(state, decision)
+
+    def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
+        """Record what arrived, by the inner part."""
+        self._inner.after_feedback(state, feedback, rng)
+
+    def refuses(self, policy: Composition) -> str | None:
+        """What the inner part refuses."""
+        return self._inner.refuses(policy)
+
+    def grow(self, memory: Any, arms: int) -> Any:
+        """As the inner part does."""
+        return self._inner.grow(memory, arms)
+
+    def begin(self, memory: Any, places: Places, carried: Array) -> Any:
+        """As the inner part does."""
+        return self._inner.begin(memory, places, carried)
+
+    def advance(self, memory: Any, plays: Array, rounds: float) -> Any:
+        """As the inner part does."""
+        return self._inner.advance(memory, plays, rounds)
+
+    def learn(self, memory: Any, plays: Array, sums: Array) -> Any:
+        """As the inner part does."""
+        return self._inner.learn(memory, plays, sums)
 
 
 class Composition(Protocol):
