@@ -32,7 +32,7 @@ from evenhand.policy.index import (
 )
 from evenhand.policy.mixing import Doubling, ForChoices, OnePhase
 from evenhand.policy.schedule import Quotas
-from evenhand.policy.selection import Categorical
+from evenhand.policy.selection import Categorical, TopM
 from evenhand.policy.weights import ExponentialWeights, WindowWeights
 
 LANES = 40_000
@@ -735,3 +735,25 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
 def test_bad_arguments_of_an_index_are_named(build: Callable[[], Any], message: str) -> None:
     with pytest.raises(EvenhandError, match=message):
         build()
+
+
+@pytest.mark.parametrize("index", [UCB(), BetaSample(), BetaSample("optimistic", (2.0, 5.0))])
+def test_rewards_counted_by_arm_are_those_of_a_feedback(index: Index) -> None:
+    policy, places, world = Policy(index, selection=TopM(3)), [4, 0, 2], np.random.default_rng(3)
+    assert policy.rewards_by_arm is not None
+    one, other = policy.start(5), policy.start(5)
+    for seed in range(200):
+        rewards = world.choice([0.0, 1.0, 0.3, 0.9], 3)
+        received, sums = np.zeros((2, 5))
+        received[places], sums[places] = 1.0, rewards
+        policy.observe(one, Feedback(received, sums), np.random.default_rng(seed))
+        policy.count(other, places, rewards.tolist(), np.random.default_rng(seed))
+    assert dump(one) == dump(other)
+
+
+def test_an_index_that_learns_otherwise_is_shown_all_arms() -> None:
+    class Halved(BetaSample):
+        def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
+            state.index.successes += feedback.rewards / 2.0
+
+    assert Policy(Halved()).rewards_by_arm is None

@@ -148,9 +148,11 @@ class Record:
     ) -> None:
         """Give the policy rewards that arrived together, in the user's unit; an arm can occur several times."""
         scaled = self.reward_range.scaled(rewards)
-        if self.policy.sums_only and len(set(places)) == len(places):
+        records = self.policy.rewards_by_arm
+        if records is not None and len(set(places)) == len(places):
             self.learned += 1
-            self.policy.count(self.state, places, scaled)
+            rng: Any = self.chance.learning(self.learned) if records else None
+            self.policy.count(self.state, places, scaled, rng, given)
             return
         received, sums = np.zeros((2, len(self.arms)))
         for place, reward in zip(places, scaled, strict=True):

@@ -399,22 +399,31 @@ class Policy(Part):
             if slot not in given:
                 record(state, feedback, rng)
 
-    @cached_property
-    def sums_only(self) -> bool:
-        """Whether `observe` changes nothing but the tally's sums, so that `count` does the same."""
-        return type(self) is Policy and not (self.named or self._may_hold or self._after_feedback)
+    def count(
+        self,
+        state: State,
+        places: Sequence[int],
+        rewards: Sequence[float],
+        rng: np.random.Generator,
+        given: Container[str] = (),
+    ) -> None:
+        """Record rewards of some arms of a single lane as `observe` does, but without arrays of all arms.
 
-    def count(self, state: State, places: Sequence[int], rewards: Sequence[float]) -> None:
-        """Record rewards of some arms of a single lane, a reward of each, as `observe` does, where `sums_only`.
+        Only where `rewards_by_arm` has records, or none are needed: it is not None.
 
         Args:
             state: updated in place.
             places: of the arms, each once.
-            rewards: on the scale [0, 1].
+            rewards: of each, on the scale [0, 1].
+            rng: the policy's own random stream.
+            given: as in `observe`.
         """
-        for place, reward in zip(places, rewards, strict=True):
+        for place, reward in sorted(zip(places, rewards, strict=True)):  # chance is drawn in the order of the arms
             state.tally.received[place] += 1.0
             state.tally.rewards[place] += reward
+            for slot, record in self.rewards_by_arm or ():
+                if slot not in given:
+                    record(state, place, reward, rng)
 
     def _selected(
         self, score: Array, state: State, observation: Observation, rng: np.random.Generator
@@ -504,6 +513,15 @@ class Policy(Part):
     @cached_property
     def _after_feedback(self) -> tuple[tuple[str, Callable[[State, Feedback, np.random.Generator], None]], ...]:
         return self._overridden("after_feedback")
+
+    @cached_property
+    def rewards_by_arm(self) -> tuple[tuple[str, Callable[[State, int, float, np.random.Generator], None]], ...] | None:
+        """The records of a reward of one arm; None where a part that learns from feedback has none of its own."""
+        parts = [(slot, self.parts[slot]) for slot, _ in self._after_feedback]
+        all_have = all("after_reward" in vars(type(one)) for _, one in parts)
+        if type(self) is not Policy or self.named or self._may_hold or not all_have:
+            return None
+        return tuple((slot, one.after_reward) for slot, one in parts)
 
     @cached_property
     def records(self) -> frozenset[str]:

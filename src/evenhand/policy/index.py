@@ -300,6 +300,12 @@ class BetaSample(Index):
                 rewards[fractional] += among(rng, fractional).random((number,)) < rest[fractional]
         state.index.successes += rewards
 
+    def after_reward(self, state: State, place: int, reward: float, rng: np.random.Generator) -> None:
+        """Count a success, or none."""
+        reward = min(max(reward, 0.0), 1.0)
+        whole = float(reward == 1.0)
+        state.index.successes[place] += whole if reward == whole else float(rng.random() < reward)
+
 
 @part("index", "mean_of")
 @frozen

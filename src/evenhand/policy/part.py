@@ -141,6 +141,18 @@ class PolicyPart(Part):
             rng: for what is drawn.
         """
 
+    def after_reward(self, state: State, place: int, reward: float, rng: np.random.Generator) -> None:
+        """Record the reward of one arm of a single lane, which is all that arrived, as `after_feedback` does.
+
+        A part that defines it besides spares bandits with many arms what takes as long as there are arms.
+
+        Args:
+            state: of the policy; the part's memory in it is updated in place.
+            place: of the arm.
+            reward: on the scale [0, 1].
+            rng: for what is drawn.
+        """
+
     def refuses(self, policy: Composition) -> str | None:
         """Why the part cannot be in a policy, with the remedy; asked when the policy is made.
 
@@ -285,42 +297,38 @@ class Around(PolicyPart):
     __slots__ = ()
     inside: ClassVar[str]  # the field with that one
 
-    @property
-    def _inner(self) -> PolicyPart:
-        inner: PolicyPart = getattr(self, self.inside)
-        return inner
-
     def start(self, shape: Shape) -> Any:
         """What the inner part remembers."""
-        return self._inner.start(shape)
+        return getattr(self, self.inside).start(shape)
 
     def after_decision(self, state: State, decision: Decision) -> None:
         """Record who plays, by the inner part."""
-        self._inner.after_decision(state, decision)
+        getattr(self, self.inside).after_decision(state, decision)
 
     def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
         """Record what arrived, by the inner part."""
-        self._inner.after_feedback(state, feedback, rng)
+        getattr(self, self.inside).after_feedback(state, feedback, rng)
 
     def refuses(self, policy: Composition) -> str | None:
         """What the inner part refuses."""
-        return self._inner.refuses(policy)
+        reason: str | None = getattr(self, self.inside).refuses(policy)
+        return reason
 
     def grow(self, memory: Any, arms: int) -> Any:
         """As the inner part does."""
-        return self._inner.grow(memory, arms)
+        return getattr(self, self.inside).grow(memory, arms)
 
     def begin(self, memory: Any, places: Places, carried: Array) -> Any:
         """As the inner part does."""
-        return self._inner.begin(memory, places, carried)
+        return getattr(self, self.inside).begin(memory, places, carried)
 
     def advance(self, memory: Any, plays: Array, rounds: float) -> Any:
         """As the inner part does."""
-        return self._inner.advance(memory, plays, rounds)
+        return getattr(self, self.inside).advance(memory, plays, rounds)
 
     def learn(self, memory: Any, plays: Array, sums: Array) -> Any:
         """As the inner part does."""
-        return self._inner.learn(memory, plays, sums)
+        return getattr(self, self.inside).learn(memory, plays, sums)
 
 
 class Composition(Protocol):
