@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -695,23 +694,6 @@ def test_an_audit_shows_groups_and_caps(capsys: pytest.CaptureFixture[str]) -> N
     assert ["coffee", "0.5", "0", "0", "-0.5"] in rows
 
 
-@pytest.mark.parametrize(
-    "words", ["--help", "client --help", "client decide --help", "client change --help", "client change add --help"]
-)
-def test_help_loads_nothing_of_the_client(words: str) -> None:
-    code = (
-        "import contextlib, io, sys\nfrom evenhand.cli import main as cli\n"
-        f"sys.argv[1:] = {words.split()!r}\n"
-        "with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()) as out:\n    cli.main()\n"
-        "print('Usage' in out.getvalue(), *sys.modules)"
-    )
-    shown, *loaded = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True
-    ).stdout.split()
-    assert shown == "True"
-    assert not {"httpx", "numpy", "pandas", "matplotlib", "fastapi", "sqlalchemy", "rich"} & set(loaded)
-
-
 def test_export_in_json(
     serve: Callable[..., Server],
     sqlite: str,
@@ -743,9 +725,9 @@ def test_help_names_the_key(run: Run) -> None:
     assert "EVENHAND_KEY" in run("--help").out
 
 
-@pytest.mark.parametrize("command", COMMANDS)
-def test_help_has_examples(command: str, run: Run) -> None:
-    shown = run(*command.split(), "--help").out
-    assert "EVENHAND_KEY" in shown
-    assert "EVENHAND_URL" in shown
-    assert f"evenhand client {command}" in shown.partition("Examples:")[2]
+def test_help_has_examples(run: Run) -> None:
+    for command in COMMANDS:
+        shown = run(*command.split(), "--help").out
+        assert "EVENHAND_KEY" in shown
+        assert "EVENHAND_URL" in shown
+        assert f"evenhand client {command}" in shown.partition("Examples:")[2]

@@ -70,10 +70,15 @@ BEFORE = digests(PACKAGE)
     [
         ("core/streams.py", "STRAND = ", "STRAND = 1 + "),
         ("environment/world.py", "DRAWN_AHEAD = ", "DRAWN_AHEAD = 1 + "),
-        ("theory/oracle.py", "REDUCED_UP_TO = ", "REDUCED_UP_TO = 1 + "),
+        *(
+            pytest.param(*one, marks=pytest.mark.slow)
+            for one in (
+                ("theory/oracle.py", "REDUCED_UP_TO = ", "REDUCED_UP_TO = 1 + "),
+                ("simulation/held.py", "FEWEST = ", "FEWEST = 1 + "),
+                ("simulation/measures.py", "LATE = ", "LATE = 0.0 * "),
+            )
+        ),
         ("simulation/simulate.py", "    outside, inside = base.spawn(2)", "    inside, outside = base.spawn(2)"),
-        ("simulation/held.py", "FEWEST = ", "FEWEST = 1 + "),
-        ("simulation/measures.py", "LATE = ", "LATE = 0.0 * "),
     ],
 )
 def test_what_every_run_uses_counts_for_all(file: str, old: str, new: str, folder: Path) -> None:

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from evenhand import EvenhandError, Policy
-from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Observation, State, Tally
+from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Observation, State, Tally, Unit
 from evenhand.policy.accounts import Accounts, owed
 from evenhand.policy.claim import Fairness, Ranking, Shares, deficits
 from evenhand.policy.custom_merit import Custom
@@ -181,6 +181,15 @@ def test_only_thresholds_set_a_price() -> None:
     prices = {shape: DeficitBonus(SHARES, 0.3, shape).penalties for shape in ("linear", "hinge", "hard", "soft")}
     assert (prices["linear"], prices["hinge"]) == (None, None)
     assert np.asarray(prices["hard"]).tolist() == np.asarray(prices["soft"]).tolist() == [0.3]
+
+
+def test_a_penalty_is_in_the_unit_of_the_rewards() -> None:
+    state = state_after(10, [9.0, 1.0])
+    state.unit = Unit(low=2.0, width=4.0)
+    bonus = DeficitBonus([0.5, 0.5], 0.6, "hard")
+    claim = bonus.claim(np.array([0.5, 0.25]), state)
+    assert isinstance(claim, Ranking)
+    np.testing.assert_allclose(claim.score, [0.5, 0.25 + 0.6 / 4.0])
 
 
 def test_untried_arms_lead_whatever_their_surplus() -> None:

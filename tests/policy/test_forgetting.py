@@ -121,6 +121,16 @@ def test_sums_of_a_window_that_is_empty_are_exactly_zero() -> None:
         np.testing.assert_allclose(memory.rewards, memory.earned.sum(axis=-2), atol=1e-12)
 
 
+def test_what_counts_is_what_is_not_forgotten() -> None:
+    policy = sw_ucb(window=20)
+    state, history = played(policy)
+    weights = [float(round > ROUNDS - 20) for round in range(1, ROUNDS + 1)]
+    counted = [weighed(history, weights, arm)[1] for arm in range(ARMS)]
+    assert counted != state.tally.received.tolist()
+    evidence = getattr(policy.index, "evidence")  # noqa: B009
+    assert evidence.counted(state).tolist() == counted
+
+
 def test_the_recommended_settings_are_the_papers() -> None:
     assert discount_for(10_000, 4) == 1.0 - math.sqrt(4 / 10_000) / 4
     assert window_for(10_000, 4) == math.ceil(2 * math.sqrt(10_000 * math.log(10_000) / 4))

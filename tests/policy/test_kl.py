@@ -9,7 +9,7 @@ import pytest
 
 from evenhand import Feedback, Observation, Policy
 from evenhand.algorithms.drift import glr_klucb, kl_ucb
-from evenhand.core.state import Array, State
+from evenhand.core.state import ALL_AVAILABLE, Array, State, Tally
 from evenhand.policy import KLUCB, DeficitBonus, TopM
 from evenhand.policy.kl import kl_upper_bound
 
@@ -41,6 +41,16 @@ def test_a_bound_does_not_depend_on_those_beside_it() -> None:
     np.testing.assert_array_equal(kl_upper_bound(means, budget), alone)
     lanes = kl_upper_bound(means.reshape(3, 100), budget.reshape(3, 100))
     np.testing.assert_array_equal(lanes.ravel(), alone)
+
+
+def test_exploration_adds_to_what_kl_may_be() -> None:
+    counts, sums = np.array([4.0, 9.0]), np.array([2.0, 7.0])
+    state = State(round=50, tally=Tally(counts, counts, sums))
+    growth = np.log(state.clock)
+    score = KLUCB(exploration=3.0).score(state, ALL_AVAILABLE, np.random.default_rng(0))
+    q, p = score, sums / counts
+    divergence = p * np.log(p / q) + (1.0 - p) * np.log((1.0 - p) / (1.0 - q))
+    np.testing.assert_allclose(counts * divergence, growth + 3.0 * np.log(growth), rtol=1e-9)
 
 
 def plays_of(policy: Policy, lanes: int | None) -> Array:

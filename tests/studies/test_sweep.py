@@ -205,7 +205,7 @@ axes = { "policies[0].eta" = [1, 2, 3, 4, 5, 6, 7, 8] }
 """
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_sweep_that_is_killed_loses_only_what_is_under_way(tmp_path: Path, jobs: int) -> None:
     (tmp_path / "study.toml").write_text(STUDY)
     out = tmp_path / "out"

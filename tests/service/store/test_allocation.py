@@ -182,6 +182,15 @@ def test_on_sqlite_it_does_what_the_bandit_does(data: st.DataObject, lite: Datab
     check(data, lite, case)
 
 
+@pytest.mark.slow
+@settings(FAST, max_examples=20)
+@given(data=st.data())
+@pytest.mark.usefixtures("forgetful")
+@pytest.mark.parametrize("case", [*CASES, f"exp3 {TOTALS}", f"ars_ucb {TOTALS}"])
+def test_in_many_lives_on_sqlite_it_does_what_the_bandit_does(data: st.DataObject, lite: Database, case: str) -> None:
+    check(data, lite, case)
+
+
 @settings(FAST, max_examples=2)
 @given(data=st.data())
 @pytest.mark.usefixtures("forgetful")
