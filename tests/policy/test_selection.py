@@ -682,3 +682,12 @@ def test_infinite_and_nan_weights_are_refused(selection: Selection, weight: floa
 def test_the_weight_of_an_arm_that_cannot_play_does_not_matter(selection: Selection, weight: float) -> None:
     _, chance = chosen(selection, Shares(np.array([3.0, 1.0, weight])), np.array([True, True, False]), rng())
     assert chance.tolist() == [0.75, 0.25, 0.0]
+
+
+@pytest.mark.parametrize("selection", [TopM(), Categorical(), DependentRounding(), SystematicSampling()])
+@pytest.mark.parametrize(("priority", "first"), [(1.0, 1), (1.0 + 1e-9, 0)])
+def test_a_priority_at_the_threshold_gives_none(selection: Selection, priority: float, first: int) -> None:
+    kind = Ranking if selection.traits.takes == "ranking" else Shares
+    claim = kind(np.array([1e-300, 1.0]), np.array([priority, 0.0]), 1.0)
+    played, _ = chosen(selection, claim, None, rng())
+    assert played.tolist() == [arm == first for arm in range(2)]
