@@ -192,6 +192,15 @@ def test_a_worker_that_ends_costs_only_its_own_unit(config: dict[str, Any]) -> N
     )
 
 
+def test_a_comparison_in_several_processes_can_follow_a_sweep(config: dict[str, Any]) -> None:
+    """Both take joblib's workers; a sweep ends those that it started."""
+    sweep(config, {"policies[0].eta": [1, 2]}, jobs=2)
+    setup = parse(config)
+    policies = dict.fromkeys(("one", "other"), next(iter(setup.policies.values())))
+    results = compare(policies, setup.environment, 40, lanes=150, jobs=2, progress=False)
+    assert (results.policies["one"].pulls == results.policies["other"].pulls).all()
+
+
 STUDY = """
 horizon = 3000
 lanes = 5

@@ -165,6 +165,7 @@ def _processes(address: str, jobs: int) -> Iterator[Workers]:
     except BaseException:
         get_reusable_executor(max_workers=number).shutdown(kill_workers=True)
         raise
+    get_reusable_executor(max_workers=number).shutdown()  # joblib would go on with it, and misses what it adds itself
 
 
 @contextmanager
