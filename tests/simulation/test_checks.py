@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -67,9 +67,11 @@ def first_arms(played: Mask, number: int) -> Mask:
 class Skipping(Policy):
     """Counts every round twice."""
 
-    def apply(self, state: State, decision: Decision, given: Container[str] = ()) -> None:
+    def apply(
+        self, state: State, decision: Decision, given: Container[str] = (), places: Sequence[int] | None = None
+    ) -> None:
         state.round += 1
-        super().apply(state, decision, given)
+        super().apply(state, decision, given, places)
 
 
 class Modest(Policy):
@@ -85,8 +87,10 @@ class Modest(Policy):
 class Boasting(Policy):
     """Counts every play twice."""
 
-    def apply(self, state: State, decision: Decision, given: Container[str] = ()) -> None:
-        super().apply(state, decision, given)
+    def apply(
+        self, state: State, decision: Decision, given: Container[str] = (), places: Sequence[int] | None = None
+    ) -> None:
+        super().apply(state, decision, given, places)
         state.tally.pulls += decision.played
 
 
