@@ -29,7 +29,7 @@ from evenhand.environment.rewards import Bernoulli, Table
 from evenhand.merit import Power
 from evenhand.policy.accounts import BILLION
 from evenhand.simulation.stages import changes_of, drafts_of
-from evenhand.simulation.verdicts import books_of, verdicts
+from evenhand.simulation.verdicts import books_of, cases_of, verdicts
 from evenhand.studies.configuration import parse
 from evenhand.studies.study import Study
 from evenhand.studies.sweep import sweep
@@ -245,6 +245,35 @@ def test_measures_and_books_are_those_of_a_plain_ledger(part: int) -> None:
                 regret = best * np.arange(1, horizon + 1) - result.pulls[:, lane] @ MEANS
                 np.testing.assert_allclose(result.curves["r_regret"][:, lane], regret, atol=1e-9)
     assert judged > 50
+
+
+@pytest.mark.parametrize("bounds", [False, True])
+def test_verdicts_speak_of_the_whole_ledger(bounds: bool) -> None:
+    """What is missing of each promise is the mean of its account over the lanes; chance repays no lapsed advance."""
+    seen = set()
+    for seed in range(40):
+        rng = np.random.default_rng([7, seed])
+        promises = promises_in(rng, 40, bounds)
+        policy = group_ucb(FIRST, eta=3.0) if bounds else (fucb(FIRST), fair_random(FIRST))[seed % 2]
+        results = compare([policy], WORLD, 40, 3, seed, checkpoints=40, promises=promises, progress=False)
+        (result,) = results.policies.values()
+        ledgers = [ledger_of(np.diff(result.pulls[:, lane], axis=0, prepend=0), promises)[:2] for lane in range(3)]
+        for case in cases_of(results, policy.name):
+            name = case.subject
+            if name in NAMES and not case.cap:
+                accounts = [arms[name] for arms, _ in ledgers]
+            else:
+                key = "tea" if name == "tea" else "at most" if case.cap else "at least"
+                accounts = [of_bounds[key] for _, of_bounds in ledgers]
+            lapsed = policy.name == "fair_random"
+            missing = [float(account.owed - account.lapsed * lapsed) for account in accounts]
+            assert case.judgement.behind == pytest.approx(np.mean(missing), abs=1e-7), (seed, name)
+            assert case.share == pytest.approx(accounts[0].share)
+            due = case.judgement.behind * (-1.0 if case.cap else 1.0) + np.mean([account.paid for account in accounts])
+            if not case.cap and name in NAMES:
+                assert case.judgement.tolerance == pytest.approx(max(1.0, 0.01 * due))
+            seen.add((name, case.cap))
+    assert len(seen) == (4 + 1 + 2 if bounds else 4)
 
 
 # --- what a run with changes has in common with others ----------------------------------------------------------------
