@@ -1,11 +1,13 @@
 """How long the first decision takes after a kill with many pending decisions, and how long snapshots make others wait.
 
 A process decides, mostly many rounds at once and at the end one by one, and kills itself. Another one opens the
-database and decides; its time counts from the moment when the database is open. No reward arrives.
+database and decides; its time counts from the moment when the database is open. No reward arrives. In a database of its
+own, many allocations are listed with their health after a start.
 """
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -20,11 +22,16 @@ import numpy as np
 import typer
 from rich.console import Console
 
-from evenhand.service.store import Decide, Store
+from evenhand.service.http.metrics import Metrics
+from evenhand.service.http.service import Service
+from evenhand.service.http.settings import Settings
+from evenhand.service.json import encode
+from evenhand.service.store import Decide, Reward, Store
 from report import Aim, AsJson, Table, Write, aims_table, publish
 
 BATCH = 500  # decisions at once
-AIM = 1.0  # seconds until the first decision
+AIM = 1.0  # seconds until the first decision, and of processor time for a list
+LISTED, PAGE = 2000, 1000  # allocations, and how many of them a request lists
 ARMS = [f"arm {number}" for number in range(10)]
 Json = dict[str, Any]
 
@@ -71,6 +78,38 @@ def measured(kind: str, database: str, pending: int, singles: int, repeats: int)
     }
 
 
+def filled(database: str) -> None:
+    """Many allocations, each with a few decisions and rewards."""
+    store = Store.open(database)
+    for number in range(LISTED):
+        name = f"load-{number}"
+        store.create(name, ARMS, "fucb", parameters={"fractions": 0.05}, seed=1)
+        decisions = store.run(name, Decide(count=10)).decisions
+        store.run(name, Reward([(one.id, dict.fromkeys(one.names, 0.5)) for one in decisions]))
+    store.close()
+
+
+def listed(database: str) -> Json:
+    """Seconds of processor time of the first list and of the second one, and what was loaded for them."""
+
+    async def lists() -> list[float]:
+        seconds, service = [], Service(store, Settings(), Metrics())
+        for _ in range(2):
+            begun, cursor = time.process_time(), None
+            for _ in range(LISTED // PAGE):
+                page = store.allocations(PAGE, cursor)
+                encode(await service.with_health(page.allocations))
+                cursor = page.next
+            seconds.append(time.process_time() - begun)
+        return seconds
+
+    store = Store.open(database)
+    first, second = asyncio.run(lists())
+    loaded = len(store.loaded())
+    store.close()
+    return {"first_seconds": first, "second_seconds": second, "loaded": loaded}
+
+
 def _run(*arguments: object) -> Any:
     command = [sys.executable, __file__, *map(str, arguments)]
     ended = subprocess.run(command, stdout=subprocess.PIPE, check=False)
@@ -90,12 +129,19 @@ def table_of(runs: list[Json], pending: int) -> Table:
     return Table("recovery", f"after a kill with {pending:,} pending decisions", columns, cells)
 
 
-def aims_of(runs: list[Json]) -> list[Aim]:
+def table_of_lists(lists: Json) -> Table:
+    """Seconds of processor time for lists."""
+    cells = [[f"{lists['first_seconds']:.2f}", f"{lists['second_seconds']:.2f}", f"{lists['loaded']:,}"]]
+    columns = ("first list, s", "second, s", "allocations loaded")
+    return Table("lists", f"{LISTED:,} allocations with their health, after a start", columns, cells)
+
+
+def aims_of(runs: list[Json], lists: Json) -> list[Aim]:
     """What was aimed at, and whether it was reached."""
     return [
         Aim(f"{run['database']}: first decision under {AIM:g} s", run["first_seconds"], run["first_seconds"] < AIM)
         for run in runs
-    ]
+    ] + [Aim(f"list under {AIM:g} s of processor time", lists["first_seconds"], lists["first_seconds"] < AIM)]
 
 
 def main(
@@ -114,9 +160,12 @@ def main(
             if database is not None:
                 notes.print(f"{kind} …")
                 runs.append(measured(kind, database, pending, singles, repeats))
+        notes.print("lists …")
+        filled(f"{place}/lists.db")
+        lists = listed(f"{place}/lists.db")
     publish(
-        [table_of(runs, pending), aims_table("recovery-aims", aims_of(runs))],
-        {"runs": runs},
+        [table_of(runs, pending), table_of_lists(lists), aims_table("recovery-aims", aims_of(runs, lists))],
+        {"runs": runs, "lists": lists},
         packages=("evenhand", "numpy", "sqlalchemy"),
         method=f"medians of {repeats} starts; {singles:,} decisions one by one",
         as_json=as_json,

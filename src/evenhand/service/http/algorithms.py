@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import inspect
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Response
 
-from evenhand.algorithms.properties import feedback_of, promise_of
-from evenhand.algorithms.registry import Algorithm
-from evenhand.algorithms.registry import algorithms as registered
 from evenhand.core.parts import kinds, parameters_of
 from evenhand.messages import answers
 from evenhand.service.http.dependencies import Anyone, KeyRoute, errors
 from evenhand.service.http.problems import JsonResponse
+
+if TYPE_CHECKING:
+    from evenhand.algorithms.registry import Algorithm
 
 #: Parameters that the service has elsewhere, or not at all: arms cannot be pulled before round 1.
 ELSEWHERE = ("plays", "free_start")
@@ -37,10 +37,14 @@ async def algorithms(caller: Anyone) -> Response:
 
 def described() -> answers.Algorithms:
     """All algorithms, by name."""
+    from evenhand.algorithms.registry import algorithms as registered  # when it is asked for
+
     return answers.Algorithms(tuple(_algorithm(entry) for _, entry in sorted(registered().items())))
 
 
 def _algorithm(entry: Algorithm) -> answers.AlgorithmInfo:
+    from evenhand.algorithms.properties import feedback_of, promise_of
+
     about: dict[str, Any] = {"promises": promise_of(entry), "made_for": feedback_of(entry)}
     help_of = entry.parameter_help()
     parameters = tuple(
@@ -58,6 +62,8 @@ def _parameter(one: inspect.Parameter, description: str) -> answers.AlgorithmPar
 
 def _kind(name: str, cls: type) -> answers.Kind:
     """A registered kind; its class is documented as the function of an algorithm is."""
+    from evenhand.algorithms.registry import Algorithm
+
     entry = Algorithm(name, cls)
     help_of, types = entry.parameter_help(), {key: one.type for key, one in parameters_of(cls).items()}
     parameters = tuple(
