@@ -216,7 +216,7 @@ def test_postgresql_is_waited_for_by_default(
         raise StoreUnavailable("the database system is starting up")
 
     monkeypatch.setattr(running, "_opened", opened)
-    monkeypatch.setattr(running.logs, "configure", lambda *_: None)
+    monkeypatch.setattr("evenhand.service.http.logs.configure", lambda *_: None)
     run("keys", "create", "page", "--scope", "read")
     assert run("serve", "--database", database, *words).code == 2
     assert asked == [seconds]
