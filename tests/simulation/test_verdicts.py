@@ -126,9 +126,9 @@ def test_how_promises_are_kept_is_saved_with_the_results(tmp_path: Path) -> None
 
 def test_without_promises_the_best_policy_is_the_measure() -> None:
     assert text([[900, 100]], None, regret=[12.0], reward=[5.0]) == (
-        "A promised nothing, and earned 12 less (70.6%) than the best policy."
+        "A promised no share, and earned 12 less (70.6%) than the best policy."
     )
-    assert text([[900, 100]], None, reward=[1234.0]) == "A promised nothing, and earned 1,234."
+    assert text([[900, 100]], None, reward=[1234.0]) == "A promised no share, and earned 1,234."
 
 
 def test_shares_by_merit() -> None:

@@ -295,7 +295,8 @@ def _settled(
     before[: len(record.arms)] = record.arms.active
     moved = [arms.place[arm] for arm in plan.moved]
     most = record.policy.hold.longest(state.round + 1)
-    return settle(record.policy, policy, state, (before, arms.active), terms, waiting, most, moved)
+    ahead = record.leases.ahead(len(arms), promises_of(record)["share"])
+    return settle(record.policy, policy, state, (before, arms.active), terms, waiting, most, moved, ahead)
 
 
 def terms_of(change: ChangeRecord) -> Terms:

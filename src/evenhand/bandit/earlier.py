@@ -1,4 +1,4 @@
-"""How a bandit that was saved before there was a ledger is read: with a line per arm for all that was before."""
+"""How earlier saves are read: what was before there was a ledger has a line per arm."""
 
 from __future__ import annotations
 
@@ -23,29 +23,11 @@ def with_ledger(plain: Mapping[str, Any]) -> dict[str, Any]:
     entries, openings, totals = list[Any](), list[Any](), [[0] * len(played) for _ in range(6)]
     for place, count in enumerate(resets):
         if not count:
-            openings.append(["share", place, None, 0, 0, BEFORE, "", None])
+            openings.append(["share", place, None, 0, 0, BEFORE, ""])
             continue
         owed = round(lapsed[place] * PLAY)
         until, forgiven, advance = int(begun["rounds"]["values"][place]), max(owed, 0), max(-owed, 0)
-        entry = [
-            "share",
-            place,
-            0.0,
-            0,
-            until,
-            None,
-            0.0,
-            played[place],
-            0,
-            owed,
-            0,
-            forgiven,
-            0,
-            advance,
-            BEFORE,
-            "",
-            0,
-        ]
+        entry = ["share", place, 0.0, 0, until, None, 0.0, played[place], 0, owed, 0, forgiven, 0, advance, BEFORE, ""]
         entries.append(entry)
         ended = (int(count), owed + played[place] * PLAY, played[place], forgiven, 0, advance)
         for row, value in zip(totals, ended, strict=True):
@@ -62,6 +44,12 @@ def with_ledger(plain: Mapping[str, Any]) -> dict[str, Any]:
         "returned": 0,
         "count_history": plain["count_history"] | {"played": plain["count_history"]["rounds"]},
     }
+
+
+def with_rounds(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """What format 2 saved, in format 3: it does not say after which rounds promises began."""
+    rows = {name: [[*row, None] for row in plain["ledger"][name]] for name in ("entries", "openings")}
+    return {**plain, "format": 3, "ledger": {**plain["ledger"], **rows}}
 
 
 def _account(rounds: Sequence[float], plays: Sequence[float]) -> dict[str, Any]:

@@ -240,6 +240,16 @@ class Leases(dict[int, Lease]):
                 return lease
         return None
 
+    def ahead(self, arms: int, shares: Mapping[Any, float]) -> Array:
+        """(arms,), what open rounds may still give back: their plays, less what was due for them; at least 0."""
+        ahead = np.zeros(arms)
+        for lease in self.values():
+            if lease.open:
+                granted = np.array([lease.granted.get(place, shares.get(place, 0.0)) for place in range(arms)])
+                plays = lease.reserved(arms) - lease.reported(arms)
+                ahead += np.where(granted > 0.0, plays - granted * lease.open, 0.0)
+        return np.maximum(ahead, 0.0)
+
     def begin_promises(self, places: Sequence[int], shares: Mapping[Any, float]) -> None:
         """Note that the promises to some arms begin after the leases that there are, granted at these shares."""
         for lease in self.values():

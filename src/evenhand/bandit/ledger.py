@@ -218,14 +218,9 @@ class Ledger:
         for entry in entries:
             if entry.kind not in KINDS or entry.owed + entry.lapsed != entry.carried + entry.forgiven + entry.capped:
                 raise StateError(f"the saved ledger is damaged: {entry}")
-        openings = {(kind, holder): _opening(*rest) for kind, holder, *rest in plain["openings"]}
+        openings = {(kind, holder): Opening(*rest) for kind, holder, *rest in plain["openings"]}
         waiting = {name: (np.array(one), np.array(two)) for name, (one, two) in plain["waiting"].items()}
         return cls(closed, entries, openings, waiting)
-
-
-def _opening(*saved: Any) -> Opening:
-    opening = Opening(*saved)
-    return opening if len(saved) == len(Opening._fields) else opening._replace(round=None)
 
 
 def whole(plays: Array) -> Whole:

@@ -19,7 +19,7 @@ from evenhand.bandit.arguments import as_plain, from_plain
 from evenhand.bandit.arms import Arms
 from evenhand.bandit.change_log import ChangeLog
 from evenhand.bandit.counts import CountHistory, DeficitHistory
-from evenhand.bandit.earlier import with_ledger
+from evenhand.bandit.earlier import with_ledger, with_rounds
 from evenhand.bandit.leases import Leases
 from evenhand.bandit.ledger import Ledger
 from evenhand.bandit.pending import PendingRewards
@@ -31,7 +31,7 @@ from evenhand.core.state import dump as dump_record
 from evenhand.core.state import restore as restore_record
 from evenhand.core.version import __version__
 
-FORMAT = 2
+FORMAT = 3
 #: Errors that a damaged description leads to.
 DAMAGE = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
@@ -77,9 +77,9 @@ def restored(plain: Any) -> Record:
         plain = dict(plain)
         if plain.pop("checksum") != checksum_of(plain):
             raise StateError("the saved bandit is damaged: its content has another checksum")
-    if plain["format"] == 1:
+    for earlier, newer in ((1, with_ledger), (2, with_rounds)):
         try:
-            plain = with_ledger(plain)
+            plain = newer(plain) if plain["format"] == earlier else plain
         except DAMAGE as error:
             raise damaged(error) from None
     if plain["format"] != FORMAT:

@@ -117,6 +117,7 @@ def settled(
     terms: Terms = CARRIED,
     sign: float = 1.0,
     moved: Mask | bool = False,
+    ahead: Array | float = 0.0,
 ) -> tuple[Accounts, Settled]:
     """The accounts when promises change after some rounds, and what became of what was owed.
 
@@ -134,6 +135,7 @@ def settled(
         terms: of the change.
         sign: 1 for shares that are promised at least; −1 for largest shares, of which the excess is carried.
         moved: (accounts,), whether the account begins anew though its share is the same, as that of an added arm.
+        ahead: (accounts,), what open leases may still give back of an advance, which never lapses.
 
     Example:
         >>> accounts, shares = Accounts.opened((2,)), np.array([0.5, 0.1])
@@ -145,8 +147,9 @@ def settled(
     changed = np.broadcast_to(moved | ~((before == after) | (np.isnan(before) & rests)), plays.shape)
     running = sign * accounts.owed_exactly(before, rounds, plays)
     behind = np.where(np.isnan(before), accounts.waiting, running)
-    kept = np.maximum(behind, 0.0 if terms.debt == "forgive" else -np.rint(np.asarray(most) * BILLION))
-    carried = np.zeros(plays.shape) if terms.debt == "forgive" else np.minimum(kept, _limit(terms, after))
+    least = np.asarray(ahead) + (0.0 if terms.debt == "forgive" else most)
+    kept = np.maximum(behind, -np.rint(least * BILLION))
+    carried = np.minimum(kept, _limit(terms, after))
     flows = (np.where(changed, one, 0.0) for one in (behind, carried, kept - carried, kept - behind))
     found = Settled(changed, accounts.rounds, plays - accounts.plays, *flows)
     new = Accounts(
@@ -159,9 +162,9 @@ def settled(
 
 
 def _limit(terms: Terms, after: Array) -> Array:
-    """(accounts,), the largest arrears that are carried, in billionths; those of an account that rests all wait."""
-    if terms.debt == "carry":
-        return np.full(after.shape, np.inf)
+    """(accounts,), the largest arrears that are carried, in billionths; of a limit in rounds none where it rests."""
+    if terms.debt != "cap":
+        return np.full(after.shape, np.inf if terms.debt == "carry" else 0.0)
     if terms.limit is not None:
         return np.rint(np.full(after.shape, terms.limit) * BILLION)
     return np.where(np.isnan(after), np.inf, np.rint((terms.limit_rounds or 0.0) * np.nan_to_num(after) * BILLION))

@@ -70,6 +70,7 @@ def settle(
     waiting: Waiting,
     most: float,
     moved: Sequence[int] = (),
+    ahead: Array | float = 0.0,
 ) -> Settlement:
     """Begin the promises that are others with the next round, in place, with what is carried of what was owed.
 
@@ -82,6 +83,7 @@ def settle(
         waiting: what is owed to groups that are promised nothing any more, by name; updated in place.
         most: A, the plays of an arm that one decision can give.
         moved: places of arms that were added, retired or brought back.
+        ahead: (arms,), what open leases may still give back of an advance, which does not lapse.
 
     Returns:
         What became of what was owed.
@@ -100,7 +102,7 @@ def settle(
         bounds = Bounds(caps, *_settle_groups(before.groups, after.groups, state, most, terms, waiting, found))
     shares = (_shares(before, arms, active[0]), _shares(after, arms, active[1]))
     terms = terms if after.promises_shares else Terms("forgive")
-    accounts, of_arms = settled(state.begun, *shares, state.round, state.tally.pulls, most, terms, 1.0, anew)
+    accounts, of_arms = settled(state.begun, *shares, state.round, state.tally.pulls, most, terms, 1.0, anew, ahead)
     after.begin(state, of_arms.changed, accounts)
     found.shares, found.began = of_arms if after.promises_shares else None, of_arms.changed
     if bounds is not None:

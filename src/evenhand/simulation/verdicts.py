@@ -105,7 +105,7 @@ def _verdict(results: Results, label: str) -> Verdict:
     ending = _cost(results, label, gap, fair=gap_of == "r_regret")
     cases = cases_of(results, label)
     if not cases:
-        return Verdict(label, None, None, (), (), gap, f"{label} promised nothing, and {ending}.")
+        return Verdict(label, None, None, (), (), gap, f"{label} promised no share, and {ending}.")
     rounds = float(results.rounds[-1])
     wanted = np.zeros(len(results.names)) if shares is None else _each(shares, result).mean(axis=0) * rounds
     books = books_of(results, label)

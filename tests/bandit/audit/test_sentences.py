@@ -49,13 +49,16 @@ class Account:
     def behind(self, round: int) -> Fraction:
         return self.owed + self.running(round) - (self.plays if self.share else 0)
 
-    def change(self, share: float, round: int, debt: str = "carry", limit: float = 0.0) -> None:
+    def change(
+        self, share: float, round: int, debt: str = "carry", limit: float = 0.0, ahead: Fraction = Fraction(0)
+    ) -> None:
         behind = self.behind(round)
         self.due += self.running(round)
         self.paid += self.plays if self.share else 0
-        kept = max(behind, Fraction(0) if debt == "forgive" else Fraction(-1))
+        kept = max(behind, -ahead - (0 if debt == "forgive" else 1))
         self.lapsed += kept - behind
-        carried = Fraction(0) if debt == "forgive" else min(kept, Fraction(limit)) if debt == "cap" else kept
+        limits = {"forgive": Fraction(0), "cap": Fraction(limit)}
+        carried = min(kept, limits.get(debt, kept))
         self.forgiven += kept - carried if debt == "forgive" else 0
         self.capped += kept - carried if debt == "cap" else 0
         self.share, self.owed, self.since, self.plays = Fraction(share), carried, round, 0
@@ -78,6 +81,7 @@ class Life:
     round: int = 0  # by the bandit's clock
     returned: int = 0
     now: float = 0.0
+    open: dict[str, Fraction] = field(default_factory=dict)  # what an open lease may give back
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
@@ -136,7 +140,9 @@ class Life:
         shares = {arm: account.share for arm, account in self.accounts.items()}
         since = {arm: account.since for arm, account in self.accounts.items()}
         if self.rng.random() < 0.5:
+            self.open = {arm: counts.get(arm, 0) - share * size for arm, share in shares.items() if share}
             self.promise()
+            self.open = {}
         played = int(self.rng.integers(0, size + 1))
         self.bandit.report(lease.id, played, finished=True, now=self.now)
         columns = [(lease.start + position * lease.step) % size for position in range(played)]
@@ -171,7 +177,7 @@ class Life:
             return
         changed = self.bandit.promise({arm: share}, now=self.now, **terms)
         if changed:
-            self.accounts[arm].change(share, self.round, debt, 2.0)
+            self.accounts[arm].change(share, self.round, debt, 2.0, max(Fraction(0), self.open.get(arm, Fraction(0))))
 
     def add(self) -> None:
         arm = f"new {len(self.bandit.names)}"
