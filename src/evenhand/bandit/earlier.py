@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from evenhand.bandit.ledger import BEFORE, PLAY
+from evenhand.bandit.ledger import BEFORE, PLAY, Entry, Opening
 
 ALONE = {"dtype": "float64"}
 
@@ -47,8 +47,9 @@ def with_ledger(plain: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def with_rounds(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """What format 2 saved, in format 3: it does not say after which rounds promises began."""
-    rows = {name: [[*row, None] for row in plain["ledger"][name]] for name in ("entries", "openings")}
+    """What format 2 saved, in format 3: it need not say after which rounds promises began."""
+    whole = {"entries": len(Entry._fields), "openings": 2 + len(Opening._fields)}
+    rows = {name: [[*row, None][:width] for row in plain["ledger"][name]] for name, width in whole.items()}
     return {**plain, "format": 3, "ledger": {**plain["ledger"], **rows}}
 
 
