@@ -321,7 +321,10 @@ PENALISED: list[tuple[list[float], list[float], list[float]]] = [
 ]
 
 
-@pytest.mark.parametrize(("means", "fractions", "penalties"), PENALISED)
+@pytest.mark.parametrize(
+    ("means", "fractions", "penalties"),
+    [PENALISED[0], *(pytest.param(*one, marks=pytest.mark.slow) for one in PENALISED[1:])],
+)
 def test_theorem_4_2_bounds_the_penalised_regret(
     means: list[float], fractions: list[float], penalties: list[float]
 ) -> None:
