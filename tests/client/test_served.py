@@ -27,6 +27,7 @@ from evenhand.cli import main as cli
 from evenhand.client import Client, ServiceError, Unavailable
 from evenhand.client import transport as connection
 from evenhand.client.leases import column_of
+from evenhand.client.tries import Transient, Tries
 from evenhand.messages.answers import Plan
 from evenhand.service.store import Store
 from tests.service.running import Launcher, Server
@@ -646,6 +647,26 @@ def test_command_that_finds_no_service_says_what_to_do(
     assert done.status == 2
     for words in ("was not answered", "evenhand serve", "nothing was changed"):
         assert words in done.err
+
+
+def test_a_service_that_starts_slowly_is_waited_for_until_the_time_is_over(
+    serve: Callable[..., Server], sqlite: str, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often that is."""
+    running, pause, tried = serve(sqlite), Tries.pause, count(1)
+    running.kill()
+
+    def paused(self: Tries, error: Transient) -> float:
+        pause(self, error)
+        if next(tried) == 20:
+            running.start()
+        return 0.0
+
+    monkeypatch.setattr(Tries, "pause", paused)
+    monkeypatch.setattr("evenhand.client.tries.FIRST_PAUSE", 0.0)
+    done = run("list", "--url", running.url, "--wait", "--timeout", "60", "--json")
+    assert done.status == 0, done.err
+    assert next(tried) > 20
 
 
 def test_silence_is_noticed_once(

@@ -604,7 +604,8 @@ def _client(url: str, timeout: float, wait: bool, name: str | None = None) -> It
     def notice() -> None:
         note(f"evenhand: no answer from {url} yet; waiting for up to {timeout:g} s")
 
-    with Client(url, key, timeout=min(timeout, 10.0), patience=timeout, wait=wait, notice=notice) as client:
+    often: dict[str, int] = {"retries": 10_000} if wait else {}  # until the time is over
+    with Client(url, key, timeout=min(timeout, 10.0), patience=timeout, wait=wait, notice=notice, **often) as client:
         try:
             yield client
         except ServiceError as error:
