@@ -144,7 +144,7 @@ def over_arms(values: NDArray[Any], weights: NDArray[Any] | None = None) -> NDAr
     if weights is None:
         weights = np.ones(values.shape[-1])
     lanes = values.shape[0]
-    if values.ndim == 1 or lanes <= STRAND:
+    if values.ndim != 2 or lanes <= STRAND:
         return np.asarray(values @ weights)
     whole = lanes - lanes % STRAND
     sums = np.empty((lanes, *weights.shape[1:]))

@@ -153,6 +153,10 @@ class Independent(Availability):
         """The probabilities."""
         return self.probabilities
 
+    def rules(self) -> Array:
+        """The chances below which a uniform number of its own makes each arm available."""
+        return self.probabilities
+
     def draw(self, rng: np.random.Generator, rows: NDArray[np.intp], lanes: int) -> Mask:
         """Which arms are available, (rounds, lanes, arms)."""
         return below(rng, self.probabilities, len(rows), lanes)

@@ -102,9 +102,10 @@ class Rewards(Part, ABC):
 
 
 class RewardRules(NamedTuple):
-    """What the compiled engine knows of rewards."""
+    """What the compiled engine knows of rewards, which lie in their range whatever is drawn."""
 
-    binary: bool  # whether they are drawn as booleans
+    binary: bool = False  # whether they are drawn as booleans
+    chances: Array | None = None  # (…, arms), below which a uniform number of its own makes each arm's reward 1
 
 
 def below(rng: np.random.Generator, probabilities: Array, rounds: int, lanes: int) -> Mask:
@@ -136,8 +137,8 @@ class Bernoulli(Rewards):
     traits = RewardTraits(binary=True)
 
     def rules(self) -> RewardRules:
-        """They are drawn as booleans."""
-        return RewardRules(binary=True)
+        """A number for each arm."""
+        return RewardRules(binary=True, chances=self.means)
 
     @property
     def range(self) -> tuple[float, float]:
@@ -301,6 +302,10 @@ class Categorical(Rewards):
         if columns != values:
             raise EvenhandError(f"has {number_of(columns, 'column')} for {number_of(values, 'value')}", "probabilities")
 
+    def rules(self) -> RewardRules:
+        """They are drawn in NumPy."""
+        return RewardRules()
+
     @property
     def means(self) -> Array:
         """Expected value of each arm, (arms,)."""
@@ -419,6 +424,10 @@ class Winners(Rewards):
     probabilities: Array = field(converter=_probabilities)
 
     traits = RewardTraits(in_hindsight=True, binary=True)
+
+    def rules(self) -> RewardRules:
+        """They are drawn in NumPy, as booleans."""
+        return RewardRules(binary=True)
 
     @property
     def means(self) -> Array:

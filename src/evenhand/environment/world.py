@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from attrs import field, frozen
@@ -231,16 +231,6 @@ class Environment(Part):
         return World(self, horizon, lanes, seed)
 
 
-class Drawn(NamedTuple):
-    """What an environment has drawn for some rounds of some lanes, for every arm."""
-
-    lanes: slice
-    before: int  # rounds
-    rewards: NDArray[Any]  # (rounds, lanes, arms), what each arm would earn
-    available: Mask | None  # (rounds, lanes, arms), who can play; None: all
-    chance: Array | None  # (rounds, lanes, arms), uniform numbers for the feedback; None: it needs none
-
-
 class World:
     """A running environment: its random streams, its present round, and the rewards under way.
 
@@ -256,8 +246,8 @@ class World:
         self.horizon = horizon
         self.round = 0
         seeds = [seed] if isinstance(seed, np.random.SeedSequence) else seed
-        self._strands = [
-            _Strand(environment, lanes, seed)
+        self.strands = [
+            Strand(environment, lanes, seed)
             for lanes, seed in zip(spans(strand_sizes(lanes, len(seeds))), seeds, strict=True)
         ]
         self._stretch = int(min(horizon, max(1, DRAWN_AHEAD // (lanes * environment.arms))))
@@ -285,7 +275,7 @@ class World:
                 "must be called before round 1, which has begun; start the environment again", "free_pull"
             )
         self._channel = self._open(self.horizon + 1)
-        earned, chance = map(_side_by_side, zip(*(strand.free_pull() for strand in self._strands), strict=True))
+        earned, chance = map(_side_by_side, zip(*(strand.free_pull() for strand in self.strands), strict=True))
         played = np.ones(shape, dtype=bool)
         self._check(earned[0], played)
         return self._channel.send(played, earned[0], None if chance is None else chance[0])
@@ -348,14 +338,11 @@ class World:
         """Whether rewards are in [0, 1] and within their range whatever is drawn."""
         return self._limits is None
 
-    def ahead(self, stop: int) -> Iterator[Drawn]:
-        """Many rounds at a time, instead of `observe` and `step`, for a world that is `plain`."""
-        for strand in self._strands:
-            size = (strand.lanes.stop - strand.lanes.start) * self.environment.arms
-            step = max(1, DRAWN_AHEAD // size)
-            for start in range(self.round, stop, step):
-                yield Drawn(strand.lanes, start, *strand.draw(start, min(start + step, stop)))
-        self.round = stop
+    @property
+    def within(self) -> bool:
+        """Whether rewards are within their range whatever is drawn, in the user's unit."""
+        environment = self.environment
+        return self.plain or (environment.reward_range is None and rules_of(environment.rewards) is not None)
 
     def _open(self, rounds: int) -> Channel:
         environment = self.environment
@@ -366,7 +353,7 @@ class World:
         rows = self.environment.rows
         # A log is read to its end and no further; the last draw may be short.
         stop = self.round + self._stretch if rows is None else min(self.round + self._stretch, rows)
-        drawn = zip(*(strand.draw(self.round, stop) for strand in self._strands), strict=True)
+        drawn = zip(*(strand.draw(self.round, stop) for strand in self.strands), strict=True)
         self._rewards, self._available, self._chance = map(_side_by_side, drawn)
 
     def _check(self, earned: NDArray[Any], played: Mask) -> None:
@@ -384,36 +371,49 @@ class World:
             )
 
 
-class _Strand:
+class Strand:
     """Some lanes, which share random streams."""
 
     def __init__(self, environment: Environment, lanes: slice, seed: np.random.SeedSequence) -> None:
         self.lanes = lanes
-        self._rewards = for_lanes(environment.rewards, lanes)
-        self._availability = for_lanes(environment.availability, lanes)
+        self.rewards = for_lanes(environment.rewards, lanes)
+        self.availability = for_lanes(environment.availability, lanes)
         self._shape = lanes.stop - lanes.start, environment.arms
         self._random = environment.feedback.traits.random
         order, *streams = map(np.random.default_rng, seed.spawn(5))
-        self._reward, self._available, self._late, self._free = streams
+        self.reward_stream, self.available_stream, self.late_stream, self._free = streams
         self._rows = self._order(order)
 
     def draw(self, start: int, stop: int) -> tuple[NDArray[Any], Mask | None, Array | None]:
         """Rewards, availability and chance of some rounds, each (rounds, lanes, arms)."""
-        places = np.arange(start, stop)[:, np.newaxis] if self._rows is None else self._rows[start:stop]
-        rewards = self._rewards.draw(self._reward, places, self._shape[0])
-        available = self._availability.draw(self._available, places, self._shape[0])
-        return rewards, available, self._late.random((len(places), *self._shape)) if self._random else None
+        return self.draw_rewards(start, stop), self.draw_available(start, stop), self.draw_chance(start, stop)
+
+    def draw_rewards(self, start: int, stop: int) -> NDArray[Any]:
+        """What each arm would earn in some rounds, (rounds, lanes, arms)."""
+        return self.rewards.draw(self.reward_stream, self._places(start, stop), self._shape[0])
+
+    def draw_available(self, start: int, stop: int) -> Mask | None:
+        """Who can play in some rounds, (rounds, lanes, arms); None: all."""
+        return self.availability.draw(self.available_stream, self._places(start, stop), self._shape[0])
+
+    def draw_chance(self, start: int, stop: int) -> Array | None:
+        """Uniform numbers for the feedback of some rounds, (rounds, lanes, arms); None: it needs none."""
+        return self.late_stream.random((stop - start, *self._shape)) if self._random else None
+
+    def _places(self, start: int, stop: int) -> NDArray[np.intp]:
+        """The rows of the log that the rounds replay."""
+        return np.arange(start, stop)[:, np.newaxis] if self._rows is None else self._rows[start:stop]
 
     def free_pull(self) -> tuple[NDArray[Any], Array | None]:
         """Rewards and chance of the pulls before round 1, each (1, lanes, arms)."""
-        rewards = self._rewards.draw(self._free, np.zeros((1, 1), dtype=np.intp), self._shape[0])
+        rewards = self.rewards.draw(self._free, np.zeros((1, 1), dtype=np.intp), self._shape[0])
         return rewards, self._free.random((1, *self._shape)) if self._random else None
 
     def _order(self, rng: np.random.Generator) -> NDArray[np.intp] | None:
         """The rows of the log in the order of each lane, (rows, lanes); None for all in the order of the log."""
-        if self._rewards.rows is None or not self._rewards.shuffled:
+        if self.rewards.rows is None or not self.rewards.shuffled:
             return None
-        rows = np.broadcast_to(np.arange(self._rewards.rows, dtype=np.int32), (self._shape[0], self._rewards.rows))
+        rows = np.broadcast_to(np.arange(self.rewards.rows, dtype=np.int32), (self._shape[0], self.rewards.rows))
         return rng.permuted(rows, axis=1).T
 
 

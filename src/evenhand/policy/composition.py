@@ -145,12 +145,10 @@ class Policy(Part):
         return self.selection.plays
 
     def rules(self) -> PolicyRules | None:
-        """Those of all parts; None where one of them has none, or rounds are planned."""
-        parts = (self.index, self.index.evidence, self.fairness, self.selection, self.hold)
-        score, missing, fairness, ties, hold = map(rules_of, parts)
-        if any(one is None for one in (score, missing, fairness, ties, hold)) or not self.schedule.traits.idle:
-            return None
-        return PolicyRules(score, missing, fairness, ties, hold, self.plays)
+        """Those of all parts; None where one of them has none."""
+        parts = (self.index, self.index.evidence, self.fairness, self.selection, self.hold, self.schedule)
+        rules = (*map(rules_of, parts), self.plays)
+        return None if any(one is None for one in rules) else PolicyRules._make(rules)
 
     @property
     def only_holds(self) -> bool:

@@ -35,6 +35,12 @@ class HoldRules(NamedTuple):
     halved: bool = False  # whether only the second half of a hold counts
 
 
+class ScheduleRules(NamedTuple):
+    """Which rounds are planned: none, or runs by phases; see `evenhand.policy.schedule.PhasedElimination`."""
+
+    lengths: tuple[float, ...] = ()  # rounds of every arm still in at the end of each phase, from phase 0 on
+
+
 class PolicyRules(NamedTuple):
     """All of it."""
 
@@ -43,4 +49,5 @@ class PolicyRules(NamedTuple):
     fairness: FairnessRules
     ties: str  # which of equal arms goes first: "first", "fewest" or "random"
     hold: HoldRules
+    schedule: ScheduleRules
     plays: int

@@ -17,7 +17,9 @@ from evenhand.policy.claim import Claim, Ranking
 from evenhand.policy.confidence import Intervals, as_confidence
 from evenhand.policy.forgetting import refuse_memory
 from evenhand.policy.part import Composition, PolicyPart, Traits
+from evenhand.policy.rules import ScheduleRules
 
+LONGEST = 1e12  # rounds that no run has
 OUT = 2.0**50  # more plays than anybody has
 
 
@@ -116,6 +118,10 @@ class NoSchedule(Schedule):
     """
 
     traits = Traits(idle=True, flexible=True)
+
+    def rules(self) -> ScheduleRules:
+        """No plan."""
+        return ScheduleRules()
 
 
 @part("schedule", "periodic_exploration")
@@ -391,6 +397,13 @@ class PhasedElimination(Schedule):
     max_delay: float = field(default=0.0, converter=validate.nonnegative)
     variance: float = field(default=0.0, converter=validate.nonnegative)
     traits = Traits(alone=True, bounded=True)
+
+    def rules(self) -> ScheduleRules:
+        """The phases, up to the first that no run reaches the end of."""
+        lengths = [0.0]
+        while lengths[-1] <= LONGEST:
+            lengths.append(float(self.length(len(lengths))))
+        return ScheduleRules(tuple(lengths))
 
     def length(self, phase: int) -> int:
         """n_m, the rounds that every arm still in has played at the end of phase m; 0 for m = 0.

@@ -14,7 +14,6 @@ Where promises change within a run, the plays that an arm is behind are those of
 
 from __future__ import annotations
 
-import bisect
 from typing import Any, TypeVar
 
 import numpy as np
@@ -117,7 +116,7 @@ class TimeAveragedRegret(AgainstOptimum):
 
     def value(self, memory: None, run: Run) -> Array:
         """r-regret per round."""
-        return (run.best_fair - run.expected) / run.round
+        return np.asarray((run.best_fair - run.expected) / run.round)
 
 
 @measure
@@ -206,7 +205,8 @@ class BoundViolation(Metric):
         bounds = run.baseline.bounds
         plays = np.asarray(run.pulls @ bounds[0].members)
         floors, caps = np.array([one.floors for one in bounds]), np.array([one.caps for one in bounds])
-        return _largest(np.maximum(owed(floors, run.round, plays), -owed(caps, run.round, plays)))
+        rounds = np.asarray(run.round)[..., np.newaxis]
+        return _largest(np.maximum(owed(floors, rounds, plays), -owed(caps, rounds, plays)))
 
 
 class _ByMerit(Metric):
@@ -354,15 +354,17 @@ class Stuck(Metric):
 
     def value(self, memory: None, run: Run) -> Array:
         """1 or 0; the last tenth begins at the last checkpoint up to nine tenths."""
-        past = bisect.bisect_right(run.checkpoints, LATE * run.round)
-        late = run.pulls - run.recorded_pulls[past - 1] if past else run.pulls
+        rounds, recorded = np.asarray(run.round), np.asarray(run.recorded_pulls)
+        past = np.searchsorted(run.checkpoints, LATE * rounds.reshape(-1), side="right")
+        before = np.concatenate([np.zeros((1, *recorded.shape[1:])), recorded])[past]
+        late = run.pulls - before.reshape(np.shape(run.pulls))
         plays, gains = run.baseline.plays, np.broadcast_to(run.baseline.gains, run.pulls.shape)
-        most = np.argsort(-late, axis=-1, kind="stable")[:, :plays]
+        most = np.argsort(-late, axis=-1, kind="stable")[..., :plays]
         chosen = np.take_along_axis(gains, most, axis=-1).sum(axis=-1)
-        best = np.sort(gains, axis=-1)[:, -plays:].sum(axis=-1)
+        best = np.sort(gains, axis=-1)[..., -plays:].sum(axis=-1)
         return np.asarray(chosen < best - 1e-12, dtype=float)
 
 
 def _largest(values: Any) -> Array:
     """Maxima over the arms; with the arms first, where a maximum runs over whole rows of lanes."""
-    return np.asarray(np.ascontiguousarray(values.T).max(axis=0))
+    return np.asarray(np.ascontiguousarray(np.moveaxis(values, -1, 0)).max(axis=0))

@@ -50,7 +50,7 @@ class Run:
         baseline: what the policy is measured against.
         lanes: number of lanes in the block.
         arms: number of arms.
-        round: the present round, counted from 1.
+        round: the present round, counted from 1; or (checkpoints, 1), see `for_lanes`.
         pulls: (lanes, arms), plays so far.
         decision: of this round.
         outcome: of this round.
@@ -67,7 +67,7 @@ class Run:
     def __init__(self, baseline: Baseline, checkpoints: int, lanes: int, arms: int) -> None:
         """Nothing has happened yet."""
         self.baseline, self.lanes, self.arms = baseline, lanes, arms
-        self.round = 0
+        self.round: Any = 0
         self.pulls = np.zeros((lanes, arms))
         self.earned = np.zeros((lanes, arms))
         self.checkpoints: list[int] = []
@@ -93,6 +93,19 @@ class Run:
         np.add(earned, outcome.earned, earned)
         if self._by_set is not None and decision.available is not None:
             self.optima += self._by_set[:, (over_arms(decision.available.astype(float), self._codes)).astype(np.intp)]
+
+    def for_lanes(self, lanes: slice, rounds: NDArray[np.int64], first: int) -> Run:
+        """Some lanes at several checkpoints at once: with their axis before that of the lanes, and rounds (…, 1).
+
+        Args:
+            lanes: of a strand.
+            rounds: (checkpoints,), all up to now.
+            first: the first of those at which it is.
+        """
+        run = Run(self.baseline.for_lanes(lanes), 0, lanes.stop - lanes.start, self.arms)
+        run.checkpoints, run.round = rounds.tolist(), rounds[first:, np.newaxis]
+        run.recorded_pulls = self.recorded_pulls[: len(rounds), lanes]
+        return run
 
     def jump(self, round: int, pulls: Array) -> None:
         """Take in several rounds, whose sums ``earned`` and ``optima`` have already.
@@ -181,7 +194,8 @@ class Run:
         """(lanes, arms), plays that each arm is behind its promise, ``r_i t − N_i``; negative where it is ahead."""
         if self.books is not None:
             return self._once("deficits", self.books.missing)
-        return self._once("deficits", lambda: np.asarray(owed(self.baseline.fractions, self.round, self.pulls)))
+        rounds = np.asarray(self.round)[..., np.newaxis]
+        return self._once("deficits", lambda: np.asarray(owed(self.baseline.fractions, rounds, self.pulls)))
 
     @property
     def missing_shares(self) -> Array:
@@ -333,6 +347,34 @@ class MetricRecorder:
                 )
             self.curves[metric.name][place] = values
         run.checkpoints.append(run.round)
+
+    def record_strand(
+        self,
+        lanes: slice,
+        rounds: NDArray[np.int64],
+        first: int,
+        pulls: NDArray[np.int32],
+        earned: Array,
+        worst: Array,
+        optima: Array,
+    ) -> None:
+        """Write down some checkpoints of some lanes, of a run in which every metric takes its values from sums.
+
+        Args:
+            lanes: of a strand.
+            rounds: of all checkpoints.
+            first: the first checkpoint.
+            pulls: (checkpoints, lanes, arms).
+            earned: (checkpoints, lanes, arms).
+            worst: (checkpoints, lanes, 1), the memory of the largest violation.
+            optima: (2, checkpoints, lanes).
+        """
+        last = first + len(pulls)
+        self.pulls[first:last, lanes] = pulls
+        run = self.run.for_lanes(lanes, rounds[:last], first)
+        run.pulls, run.earned, run.optima = pulls.astype(float), earned, optima
+        for metric, _ in self.metrics:
+            self.curves[metric.name][first:last, lanes] = metric.value(worst, run)
 
 
 def chosen(metrics: Sequence[Metric], baseline: Baseline) -> tuple[list[Metric], dict[str, str]]:

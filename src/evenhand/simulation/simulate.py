@@ -259,10 +259,10 @@ def _run(
         state.tally.pulls += 1.0
         policy.observe(state, world.free_pull(), rng)
     compiled = None if stages else engine(policy, world, recorder, state, rng)
+    if compiled is not None:
+        compiled.play(rounds, tick)
     holding = held.applies(policy, world, recorder)
-    for stop in rounds.tolist():
-        if compiled is not None:
-            compiled.play(stop)
+    for stop in rounds.tolist() if compiled is None else ():
         while state.round < stop:
             if holding and held.play_on(policy, world, recorder, state, stop):
                 continue

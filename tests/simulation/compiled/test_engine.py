@@ -17,6 +17,7 @@ from evenhand.algorithms import (
     fucb,
     hard_threshold_ucb,
     lfg,
+    odaaf,
     soft_threshold_ucb,
     thompson,
     tscsf_b,
@@ -24,15 +25,25 @@ from evenhand.algorithms import (
 )
 from evenhand.availability import Independent
 from evenhand.delays import ByReward, Fixed, Geometric, PacketLoss, Pareto, Uniform
-from evenhand.feedback import Bounded, Decreasing, Discounted, FeedbackModel, Increasing, Polynomial, RandomDelay
+from evenhand.feedback import (
+    Bounded,
+    Decreasing,
+    Discounted,
+    FeedbackModel,
+    Immediate,
+    Increasing,
+    Polynomial,
+    RandomDelay,
+)
 from evenhand.policy.claim import Ranking
 from evenhand.policy.fairness import DeficitFirst, VirtualQueue
 from evenhand.policy.hold import GeometricSize, HoldFor, PowerSize
 from evenhand.policy.index import UCB, BetaSample, EmpiricalMean
 from evenhand.policy.rules import IndexRules
 from evenhand.policy.selection import TopM
-from evenhand.rewards import Bernoulli, Beta
+from evenhand.rewards import Bernoulli, Beta, Categorical, Gaussian, Table, Winners
 from evenhand.simulation.compiled import engine as engines
+from evenhand.simulation.compiled import trusted
 from evenhand.simulation.metrics import Metric
 from evenhand.simulation.results import PolicyResult
 from tests.algorithms.test_strands import run
@@ -110,9 +121,9 @@ def blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     asked: list[int] = []
     play = engines.Engine.play
 
-    def noted(self: engines.Engine, stop: int) -> None:
-        asked.append(stop)
-        play(self, stop)
+    def noted(self: engines.Engine, rounds: Any, tick: Any) -> None:
+        asked.append(int(rounds[-1]))
+        play(self, rounds, tick)
 
     monkeypatch.setattr(engines.Engine, "play", noted)
     return asked
@@ -124,8 +135,7 @@ def blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_both_engines_play_alike(name: str, world: str, monkeypatch: pytest.MonkeyPatch, blocks: list[int]) -> None:
     policy, place = POLICIES[name], WORLDS[world]
     compiled = played(monkeypatch, "compiled", policy, place)
-    draws_trials = policy.index.traits.random and world == "beta"  # which the kernel does not do
-    assert bool(blocks) != draws_trials
+    assert blocks
     assert_equal(compiled, played(monkeypatch, "numpy", policy, place))
 
 
@@ -236,7 +246,8 @@ class OtherPolicy(Policy):
         (Policy(OtherScore()), WORLDS["awake"], {}),
         (Policy(fairness=OtherClaim(SHARES)), WORLDS["awake"], {}),
         (OtherPolicy(), WORLDS["awake"], {}),
-        (thompson(), Environment(OtherDraw([0.3, 0.9])), {}),
+        (thompson(), Environment(OtherDraw([0.3, 0.9]), feedback=Fixed(3)), {}),  # trials of late rewards
+        (thompson(), Environment(OtherDraw([0.3, 0.9]), reward_range=(0.0, 2.0)), {}),  # which may leave their range
         (ucb1(), WORLDS["awake"], {"metrics": [Last()]}),
         (ucb1(), Environment(Bernoulli([0.3, 0.9]), feedback=Geometric(0.1, named=True)), {}),
         (ucb1(), Environment(Bernoulli([0.0, 0.0]), feedback=ByReward([[0, 5]], values=[0.0, 2.0])), {}),
@@ -274,13 +285,82 @@ def test_it_starts_by_itself_where_it_pays(monkeypatch: pytest.MonkeyPatch, bloc
     assert blocks
 
 
-def test_it_does_not_start_for_a_round_at_a_time(monkeypatch: pytest.MonkeyPatch, blocks: list[int]) -> None:
-    monkeypatch.setattr(engines, "_seconds", engines.PAYS)
-    options = {"horizon": 20, "lanes": 1000}
-    played(monkeypatch, "auto", ucb1(), WORLDS["awake"], checkpoints=20, **options)
+def test_it_starts_earlier_where_it_was_compiled_before(monkeypatch: pytest.MonkeyPatch, blocks: list[int]) -> None:
+    monkeypatch.setattr(engines, "KERNEL", "not loaded")
+    monkeypatch.setattr(engines, "_seconds", engines.PAYS_KEPT)
+    monkeypatch.setattr(engines, "_kept", lambda: False)
+    played(monkeypatch, "auto", ucb1(), WORLDS["awake"])
     assert not blocks
-    played(monkeypatch, "auto", ucb1(), WORLDS["awake"], checkpoints=1, **options)
+    monkeypatch.setattr(engines, "_kept", lambda: True)
+    played(monkeypatch, "auto", ucb1(), WORLDS["awake"])
     assert blocks
+
+
+def test_draws_that_are_not_numpys_are_left_to_numpy(monkeypatch: pytest.MonkeyPatch, blocks: list[int]) -> None:
+    assert trusted.trusted()
+    monkeypatch.setattr(trusted, "trusted", lambda: False)
+    played(monkeypatch, "compiled", thompson(), WORLDS["awake"])
+    assert not blocks
+
+
+def test_another_draw_is_noticed(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    monkeypatch.setattr(trusted, "SHAPES", ((2.0, 3.0),))
+    monkeypatch.setattr(trusted, "draw", lambda won, lost, words, drawn: drawn.fill(0.5))
+    trusted.trusted.cache_clear()
+    assert not trusted.trusted()
+    assert "draws from Beta(2, 3) are not those of the compiled engine" in caplog.text
+    trusted.trusted.cache_clear()
+
+
+RULES = {
+    "expected": odaaf(horizon=3000, mean_delay=3.0),
+    "bounded": odaaf(horizon=100, rule="bounded", mean_delay=3.0, max_delay=7.0),
+    "composite": odaaf(horizon=3000, rule="composite", max_delay=7),
+}
+
+
+@pytest.mark.parametrize("spread", ["now", *SPREADS])
+@pytest.mark.parametrize("rule", RULES)
+def test_phases_of_elimination_are_alike(
+    rule: str, spread: str, monkeypatch: pytest.MonkeyPatch, blocks: list[int]
+) -> None:
+    world = evolve(WORLDS["awake"], feedback=SPREADS.get(spread, Immediate()))
+    options = {"horizon": 3000, "lanes": 20}
+    assert_equal(*(played(monkeypatch, engine, RULES[rule], world, **options) for engine in ("compiled", "numpy")))
+    assert blocks
+
+
+LOG = np.random.default_rng(5).uniform(1.0, 5.0, (150, 4)).round(1)
+DRAWN = {
+    "ratings": Environment(
+        Categorical([1.0, 2.5, 5.0], [[0.5, 0.3, 0.2], [0.1, 0.2, 0.7], [0.3, 0.4, 0.3], [1, 0, 0]])
+    ),
+    "normal": Environment(Gaussian([0.3, 0.9, 0.5, 0.7], sd=2.0)),
+    "winners": Environment(Winners([0.1, 0.2, 0.3, 0.4])),
+    "shuffled": Environment(Table(LOG / 5.0, order="shuffled")),
+    "own": Environment(OtherDraw([0.3, 0.9, 0.5, 0.7])),
+}
+
+
+@pytest.mark.parametrize("world", DRAWN)
+@pytest.mark.parametrize("name", ["fucb", "soft", "lfg", "tscsf_b", "mean", "thompson", "ars_ucb"])
+def test_rewards_that_numpy_draws_are_alike(
+    name: str, world: str, monkeypatch: pytest.MonkeyPatch, blocks: list[int]
+) -> None:
+    policy, place = {**POLICIES, **HELD}[name], DRAWN[world]
+    if policy.bounded and not place.bounded:
+        return
+    compiled = played(monkeypatch, "compiled", policy, place)
+    assert bool(blocks) == (world in ("ratings", "normal", "own"))  # the best arm in hindsight is seen in every round
+    assert_equal(compiled, played(monkeypatch, "numpy", policy, place))
+
+
+def test_checkpoints_beyond_what_is_kept_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engines, "KEPT", 1000)
+    for policy in (fucb(SHARES), HELD["ars_ucb"]):
+        world = WORLDS["asleep"] if policy.name == "fucb" else evolve(WORLDS["awake"], feedback=SPREADS["bounded"])
+        options = {"checkpoints": 50}
+        assert_equal(*(played(monkeypatch, engine, policy, world, **options) for engine in ("compiled", "numpy")))
 
 
 def test_an_unknown_engine_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,12 +18,13 @@ from evenhand.core.errors import EvenhandError
 from evenhand.core.extras import remedy
 from evenhand.core.parts import rules_of
 from evenhand.core.source import aside
-from evenhand.core.state import Array, State
+from evenhand.core.state import Array, Mask, State
 from evenhand.core.streams import STRAND, Streams
 from evenhand.environment.feedback import FeedbackRules
-from evenhand.environment.world import Drawn, World
+from evenhand.environment.rewards import RewardRules
+from evenhand.environment.world import DRAWN_AHEAD, Strand, World
 from evenhand.policy.composition import Policy
-from evenhand.policy.rules import IndexRules, PolicyRules
+from evenhand.policy.rules import PolicyRules
 from evenhand.simulation.compiled import rules
 from evenhand.simulation.interrupts import interrupts_wait
 from evenhand.simulation.measures import MEASURES, MaxViolation, by_sums
@@ -33,14 +35,14 @@ CHOICE, CHOICES = "EVENHAND_ENGINE", ("auto", "numpy", "compiled")
 KERNEL = "evenhand.simulation.compiled.kernel"
 #: Nanoseconds that NumPy takes for a round, and for each arm of each lane in it.
 ROUND, ARM = 25_000, 40
-#: Seconds of NumPy from which on compiling pays.
-PAYS = 10.0
-#: Seconds that the compiled loop takes to begin, for each strand and checkpoint; of NumPy's time at most a part.
-CALL, PART = 30e-6, 1 / 8
+#: Seconds of NumPy from which on compiling pays, and loading what was compiled before.
+PAYS, PAYS_KEPT = 10.0, 3.0
 #: Rounds of all strands in which late rewards can be due, at most.
 ROOM = 50_000_000
 #: The longest random delay of anonymous sums, in rounds.
 LONGEST = 100_000
+#: Numbers of arms and lanes that are kept at checkpoints before they are measured: few enough for the cache.
+KEPT = 250_000
 
 _seconds = 0.0  # that NumPy would have taken for what could have been compiled in this process
 
@@ -58,84 +60,183 @@ def engine(
     choice = validate.one_of(CHOICE, os.environ.get(CHOICE, "auto"), CHOICES)
     if choice == "numpy" or not (_installed(choice) and _able(policy, world, recorder)):
         return None
-    if choice == "auto" and not _pays(world, len(recorder.pulls)):
+    if choice == "auto" and not _pays(world):
         return None
+    with interrupts_wait():  # the first call compiles
+        from evenhand.simulation.compiled.trusted import trusted
+
+        if not trusted():
+            return None
     return Engine(policy, world, recorder, state, rng)
 
 
 class Engine:
-    """Plays the rounds of a block compiled; state and measures are those that NumPy would have."""
+    """Plays the rounds of a block compiled, strand after strand; results and state are those that NumPy would have."""
 
     def __init__(
         self, policy: Policy, world: World, recorder: MetricRecorder, state: State, rng: np.random.Generator
     ) -> None:
         """See the class."""
-        self._world, self._run, self._state = world, recorder.run, state
+        self._world, self._recorder, self._state = world, recorder, state
         self._rules: PolicyRules = rules_of(policy)
         streams = rng.strands if isinstance(rng, Streams) else [(rng, slice(0, world.lanes))]
-        self._strands = {
-            lanes.start: _Strand(self._rules, world, recorder, state, lanes, own) for own, lanes in streams
-        }
+        self._streams = [own for own, _ in streams]
 
-    def play(self, stop: int) -> None:
-        """Play on, up to and including a round."""
-        with interrupts_wait():
-            from evenhand.simulation.compiled import kernel
-
-        for drawn in self._world.ahead(stop):
-            rounds, lanes, _ = drawn.rewards.shape
-            strand = self._strands[drawn.lanes.start]
-            strand.holds = rules.with_sizes(strand.holds, self._rules.hold, rounds)
-            strand.arrivals = rules.with_room(strand.arrivals, rounds * lanes * self._rules.plays)
-            draws = self._draws(drawn)
-            with interrupts_wait():  # the first call compiles
-                strand.play(kernel.play, draws, drawn.before)
-        self._state.round = stop
-        self._run.jump(stop, self._state.tally.pulls)
-
-    def _draws(self, drawn: Drawn) -> rules.Draws:
-        """What is drawn, in the form of the kernel."""
-        index, rewards = self._rules.score, drawn.rewards
-        times = np.arange(drawn.before + 1.0, drawn.before + len(rewards) + 1.0) + self._state.rounds_before
-        growth = index.exploration * np.log(np.maximum(times - float(index.played), 1.0))
-        earned = rewards if rewards.dtype == bool else rewards.astype(float)
-        limits = np.empty((0, 0), dtype=bool) if drawn.available is None else _flat(drawn.available)
-        return rules.Draws(growth, _flat(earned), limits, self._late(drawn))
-
-    def _late(self, drawn: Drawn) -> Array:
-        """The delay of every reward, or the chance that decides it."""
-        quantile = rules_of(self._world.environment.feedback).quantile
-        if quantile is None:
-            return np.empty((0, 0)) if drawn.chance is None else _flat(drawn.chance)
-        shape = drawn.rewards.shape
-        arms = np.broadcast_to(np.arange(shape[-1]), shape).reshape(-1)
-        level = np.zeros(arms.size) if drawn.chance is None else drawn.chance.reshape(-1)
-        delays = np.array(quantile(level, arms, drawn.rewards.reshape(-1)), dtype=float)
-        return _flat(delays.reshape(shape))
+    def play(self, rounds: NDArray[np.int64], tick: Callable[[int], None]) -> None:
+        """Play all rounds, up to and including the last checkpoint."""
+        world, horizon, done = self._world, int(rounds[-1]), 0
+        for strand, own in zip(world.strands, self._streams, strict=True):
+            lanes = strand.lanes.stop - strand.lanes.start
+            before = done * horizon
+            run = _Run(self._rules, world, self._recorder, strand, own, rounds)
+            for stop in run.stops():
+                run.play(stop)
+                tick((before + lanes * stop) // world.lanes)
+            done += lanes
+            run.leave(self._state)
+        self._state.round = horizon
 
 
-class _Strand:
-    """The lanes that share a random stream, as the kernel sees them."""
+class _Run:
+    """The lanes that share random streams, as the kernel sees them."""
 
     def __init__(
         self,
         policy: PolicyRules,
         world: World,
         recorder: MetricRecorder,
-        state: State,
-        lanes: slice,
-        rng: np.random.Generator,
+        strand: Strand,
+        own: np.random.Generator,
+        rounds: NDArray[np.int64],
     ) -> None:
-        self.rng = rng
-        self.rules = rules.rules_for(policy, state.tally.pulls.shape, lanes)
-        self.counts = rules.counts_of(state, recorder, lanes)
-        self.holds = rules.holds_of(policy.hold, state, lanes)
-        self.arrivals = rules.arrivals_of(rules_of(world.environment.feedback), lanes.stop - lanes.start, world.horizon)
-        self.scratch = rules.scratch_for(lanes.stop - lanes.start, world.environment.arms, policy.plays)
+        from evenhand.simulation.compiled.generator import words_of
 
-    def play(self, loop: Callable[..., None], draws: rules.Draws, before: int) -> None:
-        """The rounds for which something was drawn, after so many before."""
-        loop(self.rules, self.counts, self.holds, self.arrivals, draws, self.scratch, before, self.rng)
+        environment, lanes, arms = world.environment, strand.lanes.stop - strand.lanes.start, world.environment.arms
+        self._policy, self._strand, self._rounds, self._recorder = policy, strand, rounds, recorder
+        self._feedback: FeedbackRules = rules_of(environment.feedback)
+        self._generators = own, strand.reward_stream, strand.available_stream, strand.late_stream
+        self._streams = np.array([words_of(one) for one in self._generators])
+        block = world.lanes, arms
+        self._rules = rules.rules_for(policy, block, strand.lanes)
+        binary = _binary(environment.rewards)
+        scaled = environment.unit is not None
+        at_once = self._feedback.kind == "at once" and not policy.hold.halved and not scaled
+        measured = any(type(metric) is MaxViolation for metric, _ in recorder.metrics)
+        trials = policy.score.kind == "beta" and not binary
+        self._counts = rules.counts_for(self._rules, lanes, at_once and not trials, trials, measured)
+        self._holds = rules.holds_for(policy.hold, arms, lanes)
+        self._plans = rules.plans_for(policy.schedule, arms, lanes)
+        self._arrivals = rules.arrivals_for(self._feedback, lanes, int(rounds[-1]))
+        self._scratch = rules.scratch_for(arms, lanes, policy.plays)
+        self._kept = rules.kept_for(lanes, arms, min(len(rounds), max(1, KEPT // (lanes * arms))))
+        self._world = self._world_of(world, recorder, block)
+        self._row, self._done, self._recorded = 0, 0, 0
+
+    def _world_of(self, world: World, recorder: MetricRecorder, block: tuple[int, int]) -> rules.World:
+        from evenhand.simulation.compiled.generator import jumps, limits
+
+        strand, environment = self._strand, world.environment
+        shape, everybody = (strand.lanes.stop - strand.lanes.start, block[1]), slice(None)
+        earning: RewardRules | None = rules_of(strand.rewards)
+        biased = self._feedback.quantile is not None and environment.feedback.traits.biased
+        chances = None if earning is None or biased else earning.chances
+        awake, none = rules_of(strand.availability), np.empty((0, 0), dtype=np.uint64)
+        baseline, unit = recorder.run.baseline, environment.unit
+        own, reward, _, late = (int(words[2]) << 64 | int(words[3]) for words in self._streams)
+        numbers = [*range(1, block[1] + 1), block[1]]
+        return rules.World(
+            limits=none if chances is None else limits(rules.by_arm(chances, shape, everybody)),
+            awake=none if awake is None else limits(rules.by_arm(awake, shape, everybody)),
+            steps=jumps(reward, numbers),
+            late_steps=jumps(late, numbers),
+            ties=jumps(own, [block[1]]),
+            sleeping=environment.availability.traits.sleeping,
+            scaled=unit is not None,
+            low=0.0 if unit is None else unit.low,
+            width=1.0 if unit is None else unit.width,
+            by_set=np.empty((0, 0)) if baseline.by_set is None else rules.own(baseline.by_set),
+            promised=rules.by_arm(0.0 if baseline.fractions is None else baseline.fractions, block, strand.lanes),
+        )
+
+    def stops(self) -> list[int]:
+        """The rounds up to which it plays at a time: as many as tables, and what is kept, have room for."""
+        horizon, room = int(self._rounds[-1]), len(self._kept.pulls)
+        step = max(1, DRAWN_AHEAD // (self._counts.pulls.size if self._tables else 1))
+        return sorted({*range(step, horizon, step), *self._rounds[room - 1 :: room].tolist(), horizon})
+
+    @property
+    def _tables(self) -> bool:
+        """Whether numbers for every arm are drawn outside of the kernel."""
+        drawn = self._world.limits.size > 0 and (self._world.awake.size > 0 or not self._world.sleeping)
+        return not drawn or self._feedback.kind == "singly"
+
+    def play(self, stop: int) -> None:
+        """Play on, up to and including a round."""
+        with interrupts_wait():  # the first call compiles
+            from evenhand.simulation.compiled import kernel
+
+            rounds = stop - self._done
+            self._holds = rules.with_sizes(self._holds, self._policy.hold, rounds)
+            self._arrivals = rules.with_room(self._arrivals, rounds * self._scratch.scale.size * self._policy.plays)
+            self._row = kernel.play(
+                self._rules,
+                self._world,
+                self._counts,
+                self._holds,
+                self._plans,
+                self._arrivals,
+                self._draws(stop),
+                self._scratch,
+                self._kept,
+                self._streams,
+                self._rounds[self._recorded :],
+                self._row,
+                self._done,
+            )
+        self._done = stop
+        if self._row == len(self._kept.pulls) or stop == self._rounds[-1]:
+            kept, rows = self._kept, slice(0, self._row)
+            sums = kept.pulls[rows], kept.earned[rows], kept.worst[rows], kept.optima[:, rows]
+            self._recorder.record_strand(self._strand.lanes, self._rounds, self._recorded, *sums)
+            self._row, self._recorded = 0, self._recorded + self._row
+
+    def _draws(self, stop: int) -> rules.Draws:
+        """What is drawn outside of the kernel for the next rounds."""
+        index, span = self._policy.score, (self._done, stop)
+        times = np.arange(self._done + 1.0, stop + 1.0)
+        growth = index.exploration * np.log(np.maximum(times - float(index.played), 1.0))
+        table: NDArray[Any] = np.empty((0, 0, 0))
+        if not self._world.limits.size:
+            table = self._strand.draw_rewards(*span)
+        late = self._late(table, *span)
+        can: Mask | None = None
+        if self._world.sleeping and not self._world.awake.size:
+            can = self._strand.draw_available(*span)
+        awake = np.empty((0, 0, 0), dtype=bool) if can is None else rules.own(can)
+        return rules.Draws(growth, rules.own(table.astype(float)), awake, late)
+
+    def _late(self, table: NDArray[Any], start: int, stop: int) -> Array:
+        """The delay of every reward, where each arrives by itself."""
+        quantile = self._feedback.quantile
+        if quantile is None:
+            return np.empty((0, 0, 0))
+        chance = self._strand.draw_chance(start, stop)
+        shape = (stop - start, self._scratch.scale.size, self._rules.arms)
+        rewards = table if table.size else np.zeros(shape)  # on which delays do not depend
+        arms = np.broadcast_to(np.arange(shape[-1]), shape).reshape(-1)
+        level = np.zeros(arms.size) if chance is None else chance.reshape(-1)
+        return np.array(quantile(level, arms, rewards.reshape(-1)), dtype=float).reshape(shape)
+
+    def leave(self, state: State) -> None:
+        """Write down what was counted, and let the generators go on where the kernel has stopped."""
+        lanes, tally, counts = self._strand.lanes, state.tally, self._counts
+        for name in ("pulls", "received", "rewards"):
+            getattr(tally, name)[lanes] = getattr(counts, name).T
+        if self._policy.score.kind == "beta":
+            state.index.successes[lanes] = counts.successes.T
+        for generator, words in zip(self._generators, self._streams.tolist(), strict=True):
+            inner: Any = generator.bit_generator.state
+            generator.bit_generator.state = inner | {"state": inner["state"] | {"state": words[0] << 64 | words[1]}}
 
 
 @cache
@@ -146,18 +247,17 @@ def _installed(choice: str) -> bool:
     return found
 
 
-def _strand_number(world: World) -> int:
-    return -(-world.lanes // STRAND)
-
-
-def _pays(world: World, checkpoints: int) -> bool:
+def _pays(world: World) -> bool:
     """Whether compiling pays, with all that could have been compiled before in this process."""
     global _seconds
-    seconds = world.horizon * (ROUND + world.lanes * world.environment.arms * ARM) * 1e-9
-    if checkpoints * _strand_number(world) * CALL > PART * seconds:
-        return False
-    _seconds += seconds
-    return _seconds >= PAYS or KERNEL in sys.modules
+    _seconds += world.horizon * (ROUND + world.lanes * world.environment.arms * ARM) * 1e-9
+    return _seconds >= (PAYS_KEPT if _kept() else PAYS) or KERNEL in sys.modules
+
+
+@cache
+def _kept() -> bool:
+    """Whether something like the kernel has been compiled on this machine."""
+    return any((Path(__file__).parent / "__pycache__").glob("kernel.*.nbi"))
 
 
 def _able(policy: Policy, world: World, recorder: MetricRecorder) -> bool:
@@ -167,28 +267,30 @@ def _able(policy: Policy, world: World, recorder: MetricRecorder) -> bool:
         rules is not None
         and not (rules.ties == "random" and policy.index.traits.random)  # whose draws would be in another order
         and not (rules.hold.size is not None and policy.by_lane)  # which draws for lanes that hold, too
-        and world.plain
-        and _can_arrive(rules.score, rules.plays, world)
+        and not (rules.schedule.lengths and (world.environment.availability.traits.sleeping or rules.hold.size))
+        and world.within
+        and _can_arrive(rules, world)
         and all(by_sums(metric) or metric is MEASURES[MaxViolation.name] for metric, _ in recorder.metrics)
     )
 
 
-def _can_arrive(index: IndexRules, plays: int, world: World) -> bool:
+def _binary(rewards: Any) -> bool:
+    earning: RewardRules | None = rules_of(rewards)
+    return earning is not None and earning.binary
+
+
+def _can_arrive(rules: PolicyRules, world: World) -> bool:
     """Whether there is a rule for how rewards arrive."""
-    environment, trials = world.environment, index.kind == "beta"
-    binary = rules_of(environment.rewards) is not None
-    feedback: FeedbackRules | None = rules_of(environment.feedback)
-    if feedback is None or (trials and not binary):
+    feedback: FeedbackRules | None = rules_of(world.environment.feedback)
+    binary, trials = _binary(world.environment.rewards), rules.score.kind == "beta"
+    if feedback is None:
         return False
     if feedback.kind == "at once":
         return True
+    if not world.plain:
+        return False
     if feedback.kind == "singly":
-        return binary and world.horizon * _strand_number(world) <= ROOM
+        return binary and world.horizon * -(-world.lanes // STRAND) <= ROOM
     drawn = feedback.kind == "random"
-    exact = binary or (plays == 1 and not drawn)
+    exact = binary or (rules.plays == 1 and not drawn)
     return exact and not trials and not (drawn and feedback.last > LONGEST)
-
-
-def _flat(draws: NDArray[Any]) -> NDArray[Any]:
-    """(rounds, lanes × arms)."""
-    return np.ascontiguousarray(draws.reshape(len(draws), -1))

@@ -1,4 +1,15 @@
-"""The rounds of a simulation as one compiled loop. The formulas are those of the parts, compiled."""
+"""The rounds of a strand as one compiled loop. The formulas are those of the parts, compiled.
+
+A bound is looked at twice. First by what is known of it since the arm's last reward, ``S/M + sqrt(g) · sqrt(1/M)``:
+an addition and a product, for all lanes at a time. Where the second largest value is within the error of this, those
+that may be the largest are worked out by the formula of the part, ``sqrt(g/M) + S/M``. So the arm that plays is the
+one that the formula names:
+
+Let u = 2⁻⁵³. Each of the two forms rounds five times and adds terms of ``|S/M|`` and ``sqrt(g/M) ≤ sqrt(g)``, so they
+differ by at most ``8 u (|v| + 2 sqrt(g))`` for a value v. A bonus c that is added, or a rate w by which a queue weighs
+the score, rounds twice more: ``8 u (|v| + 2 |c| + 2 sqrt(g))`` and ``8 u (|v| + 2 length + 4 w sqrt(g))``. `MARGIN`
+is a thousand times 8 u, and the scale at hand is at least these sums for every arm whose value could be the largest.
+"""
 
 from __future__ import annotations
 
@@ -11,192 +22,412 @@ from evenhand.core.source import Root, digest_of
 from evenhand.environment import recursions
 from evenhand.environment.profiles import OFTEN
 from evenhand.policy import accounts, evidence, fairness, index
-from evenhand.simulation.compiled.rules import (
-    AS_ONE,
-    AT_ONCE,
-    BETA,
-    BOUND,
-    BOUNDED,
-    DISCOUNTED,
-    EXACT,
-    FEWEST,
-    FIRST,
-    HARD,
-    HINGE,
-    IGNORED,
-    INCREASING,
-    LINEAR,
-    LOWEST,
-    NOTHING,
-    RANDOM,
-    RANDOM_DELAY,
-    RECURSIVE,
-    SINGLY,
-    SOFT,
+from evenhand.simulation.compiled import rules as codes
+from evenhand.simulation.compiled.generator import (
+    OPTIONS,
+    U,
+    beta,
+    bits,
+    compiled,
+    constants,
+    leap,
+    step,
+    uniform,
 )
 
-#: Without counting references: to read an array from a tuple would cost more than the arithmetic. So nothing is
-#: allocated in here.
-OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+#: The part of the scale by which two forms of a value can differ, and much more.
+MARGIN = 1e-12
+#: Lanes of which each is looked at by itself.
+FEW = 8
+#: What values are when a tie is decided: as they are, known within the margin, or in billionths of a play.
+AS_THEY_ARE, ABOUT, IN_BILLIONTHS = range(3)
 
-compiled = njit(inline="always", **OPTIONS)
-upper_bound, owed, at_best = compiled(index.upper_bound), compiled(accounts.owed), compiled(evidence.at_best)
+upper_bound, at_best = compiled(index.upper_bound), compiled(evidence.at_best)
+billionths = compiled(accounts.billionths)
 hinge, hard, soft = compiled(fairness.hinge), compiled(fairness.hard), compiled(fairness.soft)
 running, slid = compiled(recursions.running), compiled(recursions.slid)
 fading, evenly = compiled(recursions.fading), compiled(recursions.evenly)
 
 
 @compiled
-def add_optima(rules, counts, scratch):  # type: ignore[no-untyped-def]
-    """The optima of the set of arms that can play."""
-    for lane in range(len(counts.best)):
+def owed(fraction, rounds, pulls):  # type: ignore[no-untyped-def]
+    """See `evenhand.policy.accounts.owed`."""
+    return billionths(fraction, rounds, pulls, 0.0) / accounts.BILLION
+
+
+@compiled
+def evidence_of(rules, counts, arm, lane):  # type: ignore[no-untyped-def]
+    """The sum and the number of rewards that an arm is judged by."""
+    number = counts.received[arm, lane] if rules.missing == codes.IGNORED else counts.pulls[arm, lane]
+    total = counts.successes[arm, lane] if rules.score == codes.BETA else counts.rewards[arm, lane]
+    if rules.missing == codes.AS_ONE:
+        total = at_best(total, counts.pulls[arm, lane], counts.received[arm, lane])
+    return total, number
+
+
+@compiled
+def learn(rules, counts, arm, lane):  # type: ignore[no-untyped-def]
+    """What scores are made from, after a play or a reward of an arm."""
+    total, number = evidence_of(rules, counts, arm, lane)
+    known = counts.known
+    if rules.score == codes.BETA:
+        known[0, arm, lane], known[1, arm, lane] = constants(rules.prior[0, arm] + total)
+        known[2, arm, lane], known[3, arm, lane] = constants(rules.prior[1, arm] + number - total)
+    else:
+        divided = number if number > 1.0 else 1.0
+        if rules.score == codes.BOUND:
+            part = 1.0 / divided
+            known[0, arm, lane], known[1, arm, lane] = total * part, np.sqrt(part)
+        else:
+            known[0, arm, lane] = total / divided
+        if rules.score == codes.BOUND and counts.pulls[arm, lane] == 0.0:
+            known[0, arm, lane], known[1, arm, lane] = np.inf, 0.0
+
+
+@compiled
+def exact_score(rules, counts, arm, lane, growth):  # type: ignore[no-untyped-def]
+    """The bound or the mean of an arm by the formula of the part."""
+    total, number = evidence_of(rules, counts, arm, lane)
+    divided = number if number > 1.0 else 1.0
+    if rules.score != codes.BOUND:
+        return total / divided
+    bound = np.inf if counts.pulls[arm, lane] == 0.0 else upper_bound(total, divided, growth)
+    return 1.0 if rules.clip and bound > 1.0 else bound
+
+
+@compiled
+def bonus(rules, counts, arm, lane, done):  # type: ignore[no-untyped-def]
+    """What is added to the score of an arm for what it is owed."""
+    kind, fraction, pulls = rules.owed, rules.fractions[arm, lane], counts.pulls[arm, lane]
+    if kind in (codes.LINEAR, codes.HINGE):
+        deficit = owed(fraction, done, pulls)
+        share = hinge(deficit, 0.0) if kind == codes.HINGE else deficit
+    else:
+        due, deficit = fraction * (done + 1), owed(fraction, done + 1, pulls)
+        share = hard(deficit, due) if kind == codes.HARD else soft(deficit, due)
+    return rules.rates[arm, lane] * share
+
+
+@compiled
+def queue_length(rules, counts, arm, lane, done):  # type: ignore[no-untyped-def]
+    """The plays that wait in the queue of an arm."""
+    if rules.owed == codes.EXACT:
+        return max(owed(rules.fractions[arm, lane], done, counts.pulls[arm, lane]), 0.0)
+    if rules.owed == codes.RECURSIVE:
+        rounds, plays = counts.queue_rounds[arm, lane], counts.queue_plays[arm, lane]
+        return owed(rules.fractions[arm, lane], rounds, plays)
+    return 0.0
+
+
+@compiled
+def queued(length, rate, score):  # type: ignore[no-untyped-def]
+    """A queue and the score, weighed; without a weight the score does not count, not even an infinite one."""
+    return length + (rate * score if rate > 0.0 else 0.0)
+
+
+@compiled
+def claimed(rules, counts, arm, lane, done, score):  # type: ignore[no-untyped-def]
+    """The value of an arm with a score."""
+    if rules.owed >= codes.WEIGHED:
+        return queued(queue_length(rules, counts, arm, lane, done), rules.rates[arm, lane], score)
+    if rules.owed >= codes.LINEAR:
+        return score + bonus(rules, counts, arm, lane, done)
+    return score
+
+
+@compiled
+def wake(rules, world, counts, draws, scratch, place, high, low, more, less):  # type: ignore[no-untyped-def]
+    """Who can play: a score of −∞ for the others. The optima of those who can are counted."""
+    drawn = world.awake.size > 0
+    for lane in range(scratch.score.shape[1]):
         code = 0
         for arm in range(rules.arms):
-            code += int(scratch.can[lane * rules.arms + arm]) << arm
-        counts.best[lane] += counts.by_set[0, code]
-        counts.best_fair[lane] += counts.by_set[1, code]
+            if drawn:
+                high, low = step(high, low, more, less)
+                can = (bits(high, low) >> U(11)) < world.awake[arm, lane]
+            else:
+                can = draws.available[place, lane, arm]
+            scratch.score[arm, lane] = 0.0 if can else -np.inf
+            code |= int(can) << arm
+        if world.by_set.size:
+            counts.optima[0, lane] += world.by_set[0, code]
+            counts.optima[1, lane] += world.by_set[1, code]
+    return high, low
 
 
 @compiled
-def score_arms(rules, counts, scratch, start, stop, growth, rng):  # type: ignore[no-untyped-def]
-    """The score of every arm from one place to another."""
-    pulls, received = counts.pulls[start:stop], counts.received[start:stop]
-    sums = counts.successes[start:stop] if rules.score == BETA else counts.rewards[start:stop]
-    number = received if rules.missing == IGNORED else pulls
-    scores, can = scratch.score[start:stop], scratch.can[start:stop]
-    if rules.missing == AS_ONE:
-        for place in range(len(scores)):
-            scores[place] = at_best(sums[place], pulls[place], received[place])
-        sums = scores
-    if rules.score == BETA:
-        for place in range(len(scores)):
-            won, arm = sums[place], place % rules.arms
-            scores[place] = 0.0
-            if can[place]:
-                scores[place] = rng.beta(rules.prior[0, arm] + won, rules.prior[1, arm] + number[place] - won)
-    elif rules.score == BOUND:
-        top = 1.0 if rules.clip else np.inf
-        for place in range(len(scores)):
-            bound = upper_bound(sums[place], number[place] if number[place] > 1.0 else 1.0, growth)
-            bound = np.inf if pulls[place] == 0.0 else bound
-            scores[place] = bound if bound < top else top
-    else:
-        for place in range(len(scores)):
-            scores[place] = sums[place] / (number[place] if number[place] > 1.0 else 1.0)
+def draw_scores(rules, world, counts, scratch, lane, high, low, more, less):  # type: ignore[no-untyped-def]
+    """A draw from the posterior of every arm of a lane that can play."""
+    score, known = scratch.score, counts.known
+    for arm in range(rules.arms):
+        if not world.sleeping or score[arm, lane] == 0.0:
+            score[arm, lane], high, low = beta(
+                known[0, arm, lane],
+                known[1, arm, lane],
+                known[2, arm, lane],
+                known[3, arm, lane],
+                high,
+                low,
+                more,
+                less,
+            )
+    return high, low
 
 
 @compiled
-def claim(rules, counts, scratch, start, stop, done):  # type: ignore[no-untyped-def]
-    """What every arm from one place to another is owed: added to its score, or its priority."""
-    kind, fractions, rates = rules.owed, rules.fractions[start:stop], rules.rates[start:stop]
-    pulls, scores, first = counts.pulls[start:stop], scratch.score[start:stop], scratch.priority[start:stop]
-    if kind == FIRST:
-        for place in range(len(scores)):
-            first[place] = owed(fractions[place], done, pulls[place])
-    elif kind in (LINEAR, HINGE):
-        for place in range(len(scores)):
-            deficit = owed(fractions[place], done, pulls[place])
-            scores[place] += rates[place] * (hinge(deficit, 0.0) if kind == HINGE else deficit)
-    elif kind in (HARD, SOFT):
-        for place in range(len(scores)):
-            due = fractions[place] * (done + 1)
-            deficit = owed(fractions[place], done + 1, pulls[place])
-            scores[place] += rates[place] * (hard(deficit, due) if kind == HARD else soft(deficit, due))
-    elif kind != NOTHING:
-        for place in range(len(scores)):
-            length, rate = 0.0, rates[place]
-            if kind == EXACT:
-                length = max(owed(fractions[place], done, pulls[place]), 0.0)
-            elif kind == RECURSIVE:
-                length = owed(fractions[place], counts.queue_rounds[start + place], counts.queue_plays[start + place])
-            scores[place] = length + (rate * scores[place] if rate > 0.0 else 0.0)
+def known_score(rules, counts, arm, lane, root):  # type: ignore[no-untyped-def]
+    """The score of an arm, as far as it is known without the formula."""
+    value = counts.known[0, arm, lane]
+    if rules.score == codes.BOUND:
+        value += root * counts.known[1, arm, lane]
+        value = 1.0 if rules.clip and value > 1.0 else value
+    return value
 
 
 @compiled
-def best_arm(rules, counts, scratch, values, start, stop):  # type: ignore[no-untyped-def]
-    """The place of the largest of some values, of those that can play; −1 where none can."""
-    best, largest = -1, -np.inf
-    if rules.ties == LOWEST:  # without branches, which would be mispredicted, in half the time
-        for place in range(start, stop):
-            value = values[place] if scratch.can[place] else -np.inf
-            larger = value > largest
-            best, largest = place if larger else best, value if larger else largest
-        return best
-    order = counts.pulls if rules.ties == FEWEST else scratch.drawn
-    for place in range(start, stop):
-        if scratch.can[place]:
-            value = values[place]
-            if best < 0 or value > largest or (value == largest and order[place] < order[best]):
-                best, largest = place, value
+def rank(best, top, second, arm, lane, value):  # type: ignore[no-untyped-def]
+    """Take in the value of an arm: the first arm of the largest value so far, and the two largest values."""
+    largest = top[lane]
+    larger = value > largest
+    lower = largest if larger else value
+    second[lane] = lower if lower > second[lane] else second[lane]
+    best[lane] = arm if larger else best[lane]
+    top[lane] = value if larger else largest
+
+
+@compiled
+def look(rules, world, counts, scratch, growth, done):  # type: ignore[no-untyped-def]
+    """The values of all arms, and who leads in each lane: by value, and among those that go first."""
+    root, score, lanes = np.sqrt(growth), scratch.score, scratch.scale.size
+    above = first_above(rules)
+    for lane in range(lanes):
+        scratch.best[lane], scratch.top[lane], scratch.second[lane] = -1, -np.inf, -np.inf
+    for lane in range(lanes):
+        scratch.first[lane], scratch.lead[lane], scratch.follow[lane] = -1, above, above
+    for lane in range(lanes):
+        scratch.scale[lane] = 4.0 * root
+    for arm in range(rules.arms):
+        if rules.score != codes.BETA:
+            if world.sleeping:
+                for lane in range(lanes):
+                    value = known_score(rules, counts, arm, lane, root)
+                    score[arm, lane] = value if score[arm, lane] > -np.inf else -np.inf
+            else:
+                for lane in range(lanes):
+                    score[arm, lane] = known_score(rules, counts, arm, lane, root)
+        if rules.owed >= codes.WEIGHED:
+            for lane in range(lanes):
+                length, rate = queue_length(rules, counts, arm, lane, done), rules.rates[arm, lane]
+                value = queued(length, rate, score[arm, lane])
+                value = value if score[arm, lane] > -np.inf else -np.inf
+                score[arm, lane] = value
+                scratch.scale[lane] = max(scratch.scale[lane], 4.0 * (length + rate * root))
+        elif rules.owed >= codes.LINEAR:
+            for lane in range(lanes):
+                added = bonus(rules, counts, arm, lane, done)
+                score[arm, lane] += added
+                scratch.scale[lane] = max(scratch.scale[lane], 4.0 * (root + abs(added)))
+        elif rules.owed == codes.FIRST:
+            for lane in range(lanes):
+                behind = billionths(rules.fractions[arm, lane], done, counts.pulls[arm, lane], 0.0)
+                scratch.priority[arm, lane] = behind if score[arm, lane] > -np.inf else -np.inf
+            for lane in range(lanes):
+                rank(scratch.first, scratch.lead, scratch.follow, arm, lane, scratch.priority[arm, lane])
+        for lane in range(lanes):
+            rank(scratch.best, scratch.top, scratch.second, arm, lane, score[arm, lane])
+
+
+@compiled
+def look_at(rules, world, counts, scratch, lane, growth, done):  # type: ignore[no-untyped-def]
+    """What `look` does, in one lane."""
+    root, above = np.sqrt(growth), first_above(rules)
+    best, top, second, scale = -1, -np.inf, -np.inf, 4.0 * root
+    first, lead, follow = -1, above, above
+    for arm in range(rules.arms):
+        value, behind = scratch.score[arm, lane], -np.inf
+        if value > -np.inf or not world.sleeping:
+            value = value if rules.score == codes.BETA else known_score(rules, counts, arm, lane, root)
+            if rules.owed >= codes.WEIGHED:
+                length, rate = queue_length(rules, counts, arm, lane, done), rules.rates[arm, lane]
+                value, scale = queued(length, rate, value), max(scale, 4.0 * (length + rate * root))
+            elif rules.owed >= codes.LINEAR:
+                added = bonus(rules, counts, arm, lane, done)
+                value, scale = value + added, max(scale, 4.0 * (root + abs(added)))
+            elif rules.owed == codes.FIRST:
+                behind = billionths(rules.fractions[arm, lane], done, counts.pulls[arm, lane], 0.0)
+        scratch.score[arm, lane], scratch.priority[arm, lane] = value, behind
+        second = max(second, min(value, top))
+        best, top = (arm, value) if value > top else (best, top)
+        follow = max(follow, min(behind, lead))
+        first, lead = (arm, behind) if behind > lead else (first, lead)
+    scratch.best[lane], scratch.top[lane], scratch.second[lane], scratch.scale[lane] = best, top, second, scale
+    scratch.first[lane], scratch.lead[lane], scratch.follow[lane] = first, lead, follow
+
+
+@compiled
+def first_above(rules):  # type: ignore[no-untyped-def]
+    """The billionths of a play from which on an arm may go first."""
+    return rules.tolerance * accounts.BILLION * (1.0 - MARGIN)
+
+
+@compiled
+def look_again(best, top, second, values, low_lane, high_lane, above):  # type: ignore[no-untyped-def]
+    """Who leads in some lanes among those that do not play yet."""
+    for lane in range(low_lane, high_lane):
+        best[lane], top[lane], second[lane] = -1, above, above
+    for arm in range(values.shape[0]):
+        for lane in range(low_lane, high_lane):
+            rank(best, top, second, arm, lane, values[arm, lane])
+
+
+@compiled
+def decide_tie(rules, counts, values, lane, cut, done, growth, known, high, low, more, less):  # type: ignore[no-untyped-def]
+    """The arm of the largest value among those of a lane that are not below a limit, by the rule for ties."""
+    best, most, order = -1, -np.inf, 0.0
+    for arm in range(rules.arms):
+        if rules.ties == codes.RANDOM:
+            high, low = step(high, low, more, less)
+        value = values[arm, lane]
+        if value > -np.inf and value >= cut:
+            if known == ABOUT:
+                value = claimed(rules, counts, arm, lane, done, exact_score(rules, counts, arm, lane, growth))
+            elif known == IN_BILLIONTHS:
+                value /= accounts.BILLION
+            rank = 0.0
+            if rules.ties == codes.FEWEST:
+                rank = counts.pulls[arm, lane]
+            elif rules.ties == codes.RANDOM:
+                rank = float(bits(high, low) >> U(11))
+            if best < 0 or value > most or (value == most and rank < order):
+                best, most, order = arm, value, rank
     return best
 
 
 @compiled
-def choose(rules, counts, scratch, lane):  # type: ignore[no-untyped-def]
-    """The arms of a lane that play."""
-    start, stop, playing, can = lane * rules.arms, lane * rules.arms + rules.arms, scratch.playing, scratch.can
-    for pick in range(rules.plays):
-        arm = -1
-        if rules.owed == FIRST:
-            arm = best_arm(rules, counts, scratch, scratch.priority, start, stop)
-        if arm < 0 or not scratch.priority[arm] > rules.tolerance:
-            arm = best_arm(rules, counts, scratch, scratch.score, start, stop)
-        playing[lane, pick] = arm
-        if arm >= 0:
-            can[arm] = False
-    for pick in range(rules.plays):
-        if playing[lane, pick] >= 0:
-            can[playing[lane, pick]] = True
+def leader_of(rules, counts, scratch, lane, done, growth, high, low, more, less):  # type: ignore[no-untyped-def]
+    """The arm that goes before the others of a lane that do not play yet; −1 where none can play."""
+    if rules.owed == codes.FIRST:
+        arm, top = scratch.first[lane], scratch.lead[lane]
+        cut = top * (1.0 - MARGIN)
+        if arm >= 0 and scratch.follow[lane] >= cut:  # deficits that round to the same number of plays are equal
+            arm = decide_tie(
+                rules, counts, scratch.priority, lane, cut, done, growth, IN_BILLIONTHS, high, low, more, less
+            )
+        if arm >= 0 and (rules.tolerance == 0.0 or top / accounts.BILLION > rules.tolerance):
+            return arm
+    top, second = scratch.top[lane], scratch.second[lane]
+    if second > -np.inf:
+        if rules.score == codes.BOUND:
+            margin = MARGIN * (abs(top) + abs(second) + scratch.scale[lane])
+            cut = top - margin if margin < np.inf else top
+            if second >= cut:
+                return decide_tie(rules, counts, scratch.score, lane, cut, done, growth, ABOUT, high, low, more, less)
+        elif rules.ties != codes.LOWEST and second == top:
+            return decide_tie(rules, counts, scratch.score, lane, top, done, growth, AS_THEY_ARE, high, low, more, less)
+    return scratch.best[lane]
 
 
 @compiled
-def mark(rules, scratch, lane):  # type: ignore[no-untyped-def]
-    """Who plays in a lane, as a mask."""
-    for place in range(lane * rules.arms, lane * rules.arms + rules.arms):
-        scratch.taken[place] = False
+def choose(rules, world, counts, scratch, low_lane, high_lane, done, growth, high, low, more, less):  # type: ignore[no-untyped-def]
+    """The arms that play in some lanes, which have been looked at."""
+    at, below = high, low
     for pick in range(rules.plays):
-        if scratch.playing[lane, pick] >= 0:
-            scratch.taken[scratch.playing[lane, pick]] = True
+        if pick:
+            look_again(scratch.best, scratch.top, scratch.second, scratch.score, low_lane, high_lane, -np.inf)
+            if rules.owed == codes.FIRST:
+                first, lead, follow, above = scratch.first, scratch.lead, scratch.follow, first_above(rules)
+                look_again(first, lead, follow, scratch.priority, low_lane, high_lane, above)
+        at, below = high, low
+        for lane in range(low_lane, high_lane):
+            arm = leader_of(rules, counts, scratch, lane, done, growth, at, below, more, less)
+            if rules.ties == codes.RANDOM:
+                at, below = leap(at, below, world.ties, 0)
+            scratch.playing[pick, lane] = arm
+            if rules.plays > 1 and arm >= 0:
+                scratch.score[arm, lane] = -np.inf
+                scratch.priority[arm, lane] = -np.inf
+    return at, below
 
 
 @compiled
-def queue(rules, counts, scratch, lane):  # type: ignore[no-untyped-def]
-    """Every queue grows by the arm's fraction and shrinks by one where it plays; an empty one begins anew."""
-    for place in range(lane * rules.arms, lane * rules.arms + rules.arms):
-        rounds, plays = counts.queue_rounds[place] + 1.0, counts.queue_plays[place] + scratch.taken[place]
-        waiting = owed(rules.fractions[place], rounds, plays) > 0.0
-        counts.queue_rounds[place], counts.queue_plays[place] = rounds * waiting, plays * waiting
-
-
-@compiled
-def goes_on(rules, holds, scratch, lane):  # type: ignore[no-untyped-def]
+def goes_on(rules, world, holds, scratch, lane):  # type: ignore[no-untyped-def]
     """Whether a lane plays on: the hold has rounds left, and everybody in it can play, and no one else could."""
     if not holds.left[lane] > 0.0:
         return False
+    if not world.sleeping:
+        return True
     playing, awake = 0, 0
-    for place in range(lane * rules.arms, lane * rules.arms + rules.arms):
-        awake += scratch.can[place]
-        playing += holds.held[place]
-        if holds.held[place] and not scratch.can[place]:
-            return False
+    for arm in range(rules.arms):
+        awake += int(scratch.score[arm, lane] > -np.inf)
+    for pick in range(rules.plays):
+        arm = scratch.playing[pick, lane]
+        if arm >= 0:
+            playing += 1
+            if scratch.score[arm, lane] < 0.0:
+                return False
     return playing > 0 and playing >= min(rules.plays, awake)
 
 
 @compiled
 def begin(rules, holds, scratch, lane):  # type: ignore[no-untyped-def]
     """A new hold in a lane; where everybody sleeps none begins."""
-    start, stop, taken = lane * rules.arms, lane * rules.arms + rules.arms, scratch.taken
-    begun, least = False, np.inf
-    for place in range(start, stop):
-        begun = begun or taken[place]
-    for place in range(start, stop):
-        holds.held[place] = taken[place]
-        holds.times[place] += taken[place] if holds.by_arm else begun
-        if taken[place] and holds.times[place] < least:
-            least = holds.times[place]
+    begun = scratch.playing[0, lane] >= 0
+    if begun and not holds.by_arm:
+        for arm in range(rules.arms):
+            holds.times[arm, lane] += 1.0
+    least = np.inf
+    for pick in range(rules.plays):
+        arm = scratch.playing[pick, lane]
+        if arm >= 0:
+            if holds.by_arm:
+                holds.times[arm, lane] += 1.0
+            least = min(least, holds.times[arm, lane])
     if begun:
         holds.left[lane] = holds.sizes[int(least)]
     holds.counted[lane] = np.ceil(holds.left[lane] / 2.0)
+
+
+@compiled
+def advance(rules, counts, plans, lane):  # type: ignore[no-untyped-def]
+    """The next run of a lane: the next arm still in, the bridge after the last, the next phase after the bridge."""
+    arm, phase, bridge = plans.arm[lane], plans.phase[lane], plans.bridge[lane]
+    if arm >= 0 and not bridge:
+        plans.sums[arm, lane] += counts.rewards[arm, lane] - plans.before[lane]
+    following, best, most, left = -1, -1, -np.inf, 0
+    length = plans.lengths[phase]
+    for other in range(rules.arms):
+        if plans.alive[other, lane]:
+            if following < 0 and (bridge or other > arm):
+                following = other
+            mean = plans.sums[other, lane] / length
+            if mean > most:
+                best, most = other, mean
+    if bridge:
+        phase += 1
+    run = plans.lengths[phase] - plans.lengths[phase - 1]
+    plans.phase[lane], plans.bridge[lane] = phase, following < 0
+    if following < 0:
+        for other in range(rules.arms):
+            stays = plans.sums[other, lane] / length >= most - 2.0**-phase
+            plans.alive[other, lane] = plans.alive[other, lane] and stays
+            left += int(plans.alive[other, lane])
+        run = run if left > 1 else np.inf
+        following = best
+    plans.arm[lane], plans.left[lane], plans.before[lane] = following, run, counts.rewards[following, lane]
+
+
+@compiled
+def count_queues(rules, counts, scratch, lane):  # type: ignore[no-untyped-def]
+    """Every queue grows by the arm's fraction and shrinks by one where it plays; an empty one begins anew."""
+    for arm in range(rules.arms):
+        counts.queue_rounds[arm, lane] += 1.0
+    for pick in range(rules.plays):
+        if scratch.playing[pick, lane] >= 0:
+            counts.queue_plays[scratch.playing[pick, lane], lane] += 1.0
+    for arm in range(rules.arms):
+        rounds, plays = counts.queue_rounds[arm, lane], counts.queue_plays[arm, lane]
+        waiting = owed(rules.fractions[arm, lane], rounds, plays) > 0.0
+        counts.queue_rounds[arm, lane], counts.queue_plays[arm, lane] = rounds * waiting, plays * waiting
 
 
 @compiled
@@ -204,16 +435,16 @@ def arriving(arrivals, lane, now, total):  # type: ignore[no-untyped-def]
     """The sum that arrives in a lane in a round, counted from 1, by the profile; ``total`` is what was earned in it."""
     kind, first, last, past = arrivals.kind, arrivals.first, arrivals.last, arrivals.past
     rows, sums, weighted = len(past), arrivals.total, arrivals.weighted
-    if kind == RANDOM_DELAY:
+    if kind == codes.RANDOM_DELAY:
         arrived = past[now % rows, lane]
         past[now % rows, lane] = 0.0
         return arrived
-    if kind == DISCOUNTED:
+    if kind == codes.DISCOUNTED:
         sums[lane] = fading(sums[lane], arrivals.factor, past[0, lane])
         past[0, lane] = total
         return (1.0 - arrivals.factor) * sums[lane]
     past[now % rows, lane] = total
-    if kind == BOUNDED:
+    if kind == codes.BOUNDED:
         sums[lane] = running(sums[lane], past[(now - first) % rows, lane], past[(now - last) % rows, lane])
         return sums[lane] / (last - first)
     if now % max(last, OFTEN) == 0:
@@ -221,10 +452,10 @@ def arriving(arrivals, lane, now, total):  # type: ignore[no-untyped-def]
         for ago in range(1, last + 1):
             part = past[(now - ago) % rows, lane]
             sums[lane] += part
-            weighted[lane] += (ago if kind == INCREASING else last + 1 - ago) * part
+            weighted[lane] += (ago if kind == codes.INCREASING else last + 1 - ago) * part
     else:
         new, old = past[(now - 1) % rows, lane], past[(now - last - 1) % rows, lane]
-        sums[lane], weighted[lane] = slid(last, kind == INCREASING, sums[lane], weighted[lane], new, old)
+        sums[lane], weighted[lane] = slid(last, kind == codes.INCREASING, sums[lane], weighted[lane], new, old)
     return weighted[lane] * (2.0 / (last * (last + 1)))
 
 
@@ -240,24 +471,23 @@ def send(arrivals, due, place, won):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def credit(rules, counts, holds, place, number, reward):  # type: ignore[no-untyped-def]
-    """Rewards that arrive for an arm count, unless its lane is in the half of a hold in which none do."""
-    if holds.halved:
-        lane = place // rules.arms
-        if not holds.left[lane] < holds.counted[lane]:
-            return
-    counts.received[place] += number
-    counts.rewards[place] += reward
-    if rules.score == BETA:
-        counts.successes[place] += reward
+def credit(rules, counts, holds, arm, lane, reward):  # type: ignore[no-untyped-def]
+    """A reward that arrives for an arm counts, unless its lane is in the half of a hold in which none does."""
+    if holds.halved and not holds.left[lane] < holds.counted[lane]:
+        return 0.0
+    counts.received[arm, lane] += 1.0
+    counts.rewards[arm, lane] += reward
+    return reward
 
 
 @compiled
 def deliver(rules, counts, holds, arrivals, row):  # type: ignore[no-untyped-def]
     """What arrives at the end of a round."""
-    spot = arrivals.due[row]
+    spot, lanes = arrivals.due[row], counts.pulls.shape[1]
     while spot >= 0:
-        credit(rules, counts, holds, arrivals.places[spot], 1.0, 1.0 * arrivals.won[spot])
+        place = arrivals.places[spot]
+        credit(rules, counts, holds, place // lanes, place % lanes, 1.0 * arrivals.won[spot])
+        learn(rules, counts, place // lanes, place % lanes)
         following = arrivals.following[spot]
         arrivals.following[spot] = arrivals.free[0]
         arrivals.free[0] = spot
@@ -266,74 +496,162 @@ def deliver(rules, counts, holds, arrivals, row):  # type: ignore[no-untyped-def
 
 
 @compiled
-def earn(rules, counts, holds, arrivals, draws, scratch, place, done, lane):  # type: ignore[no-untyped-def]
+def earn(rules, world, counts, holds, arrivals, draws, scratch, place, done, lane, high, low, late, late_low):  # type: ignore[no-untyped-def]
     """The chosen arms of a lane play and earn, and what becomes known of it is counted."""
-    total, number = 0.0, 0
+    total, number, lanes = 0.0, 0, counts.pulls.shape[1]
     for pick in range(rules.plays):
-        arm = scratch.playing[lane, pick]
+        arm = scratch.playing[pick, lane]
         if arm < 0:
             break
-        if len(counts.worst) and done:  # an arm is furthest behind in the round before it plays
-            counts.worst[arm] = max(counts.worst[arm], counts.promised[arm] * done - counts.pulls[arm])
-        reward = 1.0 * draws.rewards[place, arm]
-        counts.pulls[arm] += 1.0
-        counts.earned[arm] += reward
+        pulls = counts.pulls[arm, lane]
+        if counts.worst.size and done:  # an arm is furthest behind in the round before it plays
+            counts.worst[arm, lane] = max(counts.worst[arm, lane], world.promised[arm, lane] * done - pulls)
+        if world.limits.size:
+            ahead, behind = leap(high, low, world.steps, arm)
+            reward = 1.0 if (bits(ahead, behind) >> U(11)) < world.limits[arm, lane] else 0.0
+        else:
+            reward = draws.rewards[place, lane, arm]
+        counts.pulls[arm, lane] = pulls + 1.0
+        counts.earned[arm, lane] += reward
         number += 1
-        if arrivals.kind == AT_ONCE:
-            credit(rules, counts, holds, arm, 1.0, reward)
-        elif arrivals.kind == SINGLY:
-            send(arrivals, done + draws.late[place, arm], arm, reward > 0.0)
-        elif arrivals.kind == RANDOM_DELAY:
-            delay = int(evenly(arrivals.first, arrivals.last, draws.late[place, arm]))
+        if arrivals.kind == codes.AT_ONCE:
+            if not counts.at_once:
+                seen = (reward - world.low) / world.width if world.scaled else reward
+                scratch.arrived[pick, lane] = credit(rules, counts, holds, arm, lane, seen)
+        elif arrivals.kind == codes.SINGLY:
+            send(arrivals, done + draws.late[place, lane, arm], arm * lanes + lane, reward > 0.0)
+        elif arrivals.kind == codes.RANDOM_DELAY:
+            ahead, behind = leap(late, late_low, world.late_steps, arm)
+            delay = int(evenly(arrivals.first, arrivals.last, uniform(ahead, behind)))
             arrivals.past[(done + 1 + delay) % len(arrivals.past), lane] += reward
         else:
             total += reward
-    if arrivals.kind > SINGLY:
+    if arrivals.kind > codes.SINGLY:
         share = arriving(arrivals, lane, done + 1, total) / max(number, 1)
         for pick in range(number):
-            credit(rules, counts, holds, scratch.playing[lane, pick], 1.0, share)
+            credit(rules, counts, holds, scratch.playing[pick, lane], lane, share)
+    for pick in range(number):
+        learn(rules, counts, scratch.playing[pick, lane], lane)
+
+
+@compiled
+def try_rewards(rules, counts, scratch, lane, high, low, more, less):  # type: ignore[no-untyped-def]
+    """Trials of the rewards of a lane, in the order of the arms; see `evenhand.policy.index.BetaSample`."""
+    for arm in range(rules.arms):
+        for pick in range(rules.plays):
+            if scratch.playing[pick, lane] == arm:
+                reward = min(max(scratch.arrived[pick, lane], 0.0), 1.0)
+                whole = np.floor(reward)
+                if reward > whole:
+                    high, low = step(high, low, more, less)
+                    whole += 1.0 if uniform(high, low) < reward - whole else 0.0
+                counts.successes[arm, lane] += whole
+                learn(rules, counts, arm, lane)
+    return high, low
+
+
+@compiled
+def keep(rules, world, counts, kept, row, rounds):  # type: ignore[no-untyped-def]
+    """What there is at a checkpoint."""
+    for lane in range(counts.pulls.shape[1]):
+        worst = -np.inf
+        for arm in range(rules.arms):
+            kept.pulls[row, lane, arm] = int(counts.pulls[arm, lane])
+            kept.earned[row, lane, arm] = counts.earned[arm, lane]
+            if counts.worst.size:
+                behind = world.promised[arm, lane] * rounds - counts.pulls[arm, lane]
+                counts.worst[arm, lane] = max(counts.worst[arm, lane], behind)
+                worst = max(worst, counts.worst[arm, lane])
+        kept.worst[row, lane, 0] = worst
+        kept.optima[0, row, lane], kept.optima[1, row, lane] = counts.optima[0, lane], counts.optima[1, lane]
 
 
 def loop(version: str) -> Any:
     """The loop over rounds and lanes, compiled."""
 
-    def play(rules, counts, holds, arrivals, draws, scratch, before, rng):  # type: ignore[no-untyped-def]
+    def play(rules, world, counts, holds, plans, arrivals, draws, scratch, kept, streams, marks, row, before):  # type: ignore[no-untyped-def]
         version  # noqa: B018
-        size, arms, holding = len(counts.pulls), rules.arms, len(holds.left) > 0
-        width = arms if holding else size  # of what is scored together
+        lanes, holding = counts.pulls.shape[1], len(holds.left) > 0
+        own, own_low, more, less = (
+            streams[codes.POLICY, 0],
+            streams[codes.POLICY, 1],
+            streams[codes.POLICY, 2],
+            streams[codes.POLICY, 3],
+        )
+        high, low = streams[codes.REWARDS, 0], streams[codes.REWARDS, 1]
+        awake, awake_low = streams[codes.AWAKE, 0], streams[codes.AWAKE, 1]
+        late, late_low = streams[codes.LATE, 0], streams[codes.LATE, 1]
+        if before == 0:
+            for arm in range(rules.arms):
+                for lane in range(lanes):
+                    learn(rules, counts, arm, lane)
         for place in range(len(draws.growth)):
-            done = before + place
-            if len(draws.available):
-                for arm in range(size):
-                    scratch.can[arm] = draws.available[place, arm]
-                if counts.by_set.size:
-                    add_optima(rules, counts, scratch)
-            for block in range(size // width):
-                low, high = block * width, (block + 1) * width
-                anew = not (holding and goes_on(rules, holds, scratch, block))
-                if anew:
-                    score_arms(rules, counts, scratch, low, high, draws.growth[place], rng)
-                    claim(rules, counts, scratch, low, high, done)
-                if anew and rules.ties == RANDOM:
-                    for arm in range(low, high):
-                        scratch.drawn[arm] = rng.random()
-                for lane in range(low // arms, high // arms):
-                    if anew:
-                        choose(rules, counts, scratch, lane)
-                    if rules.owed == RECURSIVE or (holding and anew):
-                        mark(rules, scratch, lane)
-                    if holding and anew:
+            done, growth = before + place, draws.growth[place]
+            if world.sleeping:
+                awake, awake_low = wake(
+                    rules,
+                    world,
+                    counts,
+                    draws,
+                    scratch,
+                    place,
+                    awake,
+                    awake_low,
+                    streams[codes.AWAKE, 2],
+                    streams[codes.AWAKE, 3],
+                )
+            if plans.lengths.size:
+                for lane in range(lanes):
+                    if plans.left[lane] <= 0.0:
+                        advance(rules, counts, plans, lane)
+                    plans.left[lane] -= 1.0
+                    scratch.playing[0, lane] = plans.arm[lane]
+            elif holding:
+                for lane in range(lanes):
+                    scratch.anew[lane] = not goes_on(rules, world, holds, scratch, lane)
+                    if scratch.anew[lane]:
+                        if rules.score == codes.BETA:
+                            own, own_low = draw_scores(rules, world, counts, scratch, lane, own, own_low, more, less)
+                        look_at(rules, world, counts, scratch, lane, growth, done)
+                        own, own_low = choose(
+                            rules, world, counts, scratch, lane, lane + 1, done, growth, own, own_low, more, less
+                        )
+            else:
+                if rules.score == codes.BETA:
+                    for lane in range(lanes):
+                        own, own_low = draw_scores(rules, world, counts, scratch, lane, own, own_low, more, less)
+                if lanes < FEW:
+                    for lane in range(lanes):
+                        look_at(rules, world, counts, scratch, lane, growth, done)
+                else:
+                    look(rules, world, counts, scratch, growth, done)
+                own, own_low = choose(rules, world, counts, scratch, 0, lanes, done, growth, own, own_low, more, less)
+            for lane in range(lanes):
+                if rules.owed == codes.RECURSIVE:
+                    count_queues(rules, counts, scratch, lane)
+                if holding:
+                    if scratch.anew[lane]:
                         begin(rules, holds, scratch, lane)
-                    if holding:
-                        holds.left[lane] -= 1.0
-                    if rules.owed == RECURSIVE:
-                        queue(rules, counts, scratch, lane)
-                    earn(rules, counts, holds, arrivals, draws, scratch, place, done, lane)
-            if arrivals.kind == SINGLY:
+                    holds.left[lane] -= 1.0
+                earn(
+                    rules, world, counts, holds, arrivals, draws, scratch, place, done, lane, high, low, late, late_low
+                )
+                high, low = leap(high, low, world.steps, rules.arms)
+                if arrivals.kind == codes.RANDOM_DELAY:
+                    late, late_low = leap(late, late_low, world.late_steps, rules.arms)
+            if arrivals.kind == codes.SINGLY:
                 deliver(rules, counts, holds, arrivals, done)
-        for own in range(len(counts.worst)):
-            behind = counts.promised[own] * (before + len(draws.growth)) - counts.pulls[own]
-            counts.worst[own] = max(counts.worst[own], behind)
+            if counts.trials:
+                for lane in range(lanes):
+                    own, own_low = try_rewards(rules, counts, scratch, lane, own, own_low, more, less)
+            if row < len(marks) and marks[row] == done + 1:
+                keep(rules, world, counts, kept, row, done + 1)
+                row += 1
+        streams[codes.POLICY, 0], streams[codes.POLICY, 1] = own, own_low
+        streams[codes.REWARDS, 0], streams[codes.REWARDS, 1] = high, low
+        streams[codes.AWAKE, 0], streams[codes.AWAKE, 1] = awake, awake_low
+        streams[codes.LATE, 0], streams[codes.LATE, 1] = late, late_low
+        return row
 
     try:
         return njit(play, cache=True, **OPTIONS)
@@ -341,5 +659,5 @@ def loop(version: str) -> Any:
         return njit(play, **OPTIONS)
 
 
-#: Plays some rounds in the lanes of a strand, whose generator is ``rng``, after so many before.
+#: Plays some rounds in the lanes of a strand, after so many before; returns the next checkpoint.
 play = loop(digest_of(frozenset({Root(__name__, "loop")})))

@@ -1,4 +1,7 @@
-"""What the compiled loop reads and counts: numbers for the parts of a policy and of its world."""
+"""What the compiled loop reads and counts in a strand: numbers for the parts of a policy and of its world.
+
+Arrays of arms are (arms, lanes), so that the lanes, whose number is known, are beside each other.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +10,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.core.state import Array, Mask, State
+from evenhand.core.state import Array, Mask
 from evenhand.environment.feedback import FeedbackRules
-from evenhand.policy.rules import HoldRules, PolicyRules
-from evenhand.simulation.measures import MaxViolation
-from evenhand.simulation.metrics import MetricRecorder
+from evenhand.policy.rules import HoldRules, PolicyRules, ScheduleRules
 
 #: The score.
-BOUND, BETA = range(2)
+BOUND, BETA, MEAN = range(3)
 SCORES = ("bound", "beta", "mean")
 #: What missing rewards count as: nothing, 1 or 0.
-IGNORED, AS_ONE = range(2)
+IGNORED, AS_ONE, AS_ZERO = range(3)
 MISSING = ("nothing", "one", "zero")
 #: What is owed, and the shapes of a bonus.
 NOTHING, FIRST, LINEAR, HINGE, HARD, SOFT, WEIGHED, EXACT, RECURSIVE = range(9)
@@ -28,10 +29,14 @@ TIES = ("first", "fewest", "random")
 #: How rewards arrive: at once, each by itself after a delay, or as anonymous sums by a profile.
 AT_ONCE, SINGLY, BOUNDED, INCREASING, DECREASING, DISCOUNTED, RANDOM_DELAY = range(7)
 ARRIVALS = ("at once", "singly", "bounded", "increasing", "decreasing", "discounted", "random")
+#: The random streams that are drawn from in the loop.
+POLICY, REWARDS, AWAKE, LATE = range(4)
+
+Words = NDArray[np.uint64]
 
 
 class Rules(NamedTuple):
-    """How arms are chosen; parameters of arms are (lanes × arms,)."""
+    """How arms are chosen."""
 
     arms: int
     plays: int
@@ -41,26 +46,46 @@ class Rules(NamedTuple):
     clip: bool
     prior: Array  # (2, arms)
     owed: int
-    fractions: Array
-    rates: Array  # of a bonus; η times the weights for a queue
+    fractions: Array  # (arms, lanes)
+    rates: Array  # (arms, lanes), of a bonus; η times the weights for a queue
     tolerance: float
 
 
-class Counts(NamedTuple):
-    """What is counted in a strand, (lanes × arms,), updated in place; what is not needed is empty."""
+class World(NamedTuple):
+    """What arms earn, and which can play, drawn from the streams or read from tables; what is not needed is empty."""
 
+    limits: Words  # (arms, lanes), the bits below which a reward is 1
+    awake: Words  # (arms, lanes), the bits below which an arm can play
+    steps: Words  # (arms + 1, 4), jumps of the stream of rewards to each arm and to the next lane
+    late_steps: Words  # (arms + 1, 4), those of the stream of delays
+    ties: Words  # (1, 4), the jump of the policy's stream to the next lane
+    sleeping: bool
+    scaled: bool  # whether the policy sees rewards on another scale
+    low: float
+    width: float
+    by_set: Array  # (2, sets), the optima of every set of available arms
+    promised: Array  # (arms, lanes), the fractions by which violations are measured
+
+
+class Counts(NamedTuple):
+    """What is counted, (arms, lanes), updated in place; what is not needed is empty.
+
+    Where every reward is known at once, as it was earned, ``received`` is ``pulls`` and the sums are ``earned``; where
+    every reward is 0 or 1, ``successes`` is the sum of them.
+    """
+
+    at_once: bool  # whether every reward is known at once, as it was earned
+    trials: bool  # whether rewards become 0 or 1 by trials of their own
     pulls: Array
     received: Array
     rewards: Array
-    successes: Array
+    successes: Array  # of trials
+    earned: Array
     queue_rounds: Array
     queue_plays: Array
-    earned: Array
     worst: Array  # the most plays behind so far
-    promised: Array  # the fractions by which that is measured
-    best: Array  # (lanes,), the optimum so far
-    best_fair: Array  # (lanes,), that with the promises kept
-    by_set: Array  # (2, sets), the optima of every set of available arms
+    optima: Array  # (2, lanes), that so far, and that with the promises kept
+    known: Array  # (4, arms, lanes), what scores are made from: mean and width of a bound, or constants of draws
 
 
 class Holds(NamedTuple):
@@ -69,10 +94,22 @@ class Holds(NamedTuple):
     sizes: Array  # (k + 1,), rounds of the k-th hold
     by_arm: bool
     halved: bool  # whether only the second half of a hold counts
-    held: Mask  # (lanes × arms,)
-    times: Array  # (lanes × arms,)
+    times: Array  # (arms, lanes)
     left: Array  # (lanes,)
     counted: Array  # (lanes,)
+
+
+class Plans(NamedTuple):
+    """How far each lane is in its phases; see `evenhand.policy.schedule.Campaign`. Empty where nothing is planned."""
+
+    lengths: Array  # (phases + 1,), rounds of every arm still in at the end of each phase
+    alive: Mask  # (arms, lanes), arms that have not been eliminated
+    phase: NDArray[np.int64]  # (lanes,), counted from 1
+    arm: NDArray[np.int64]  # (lanes,), the arm that plays; −1 before the first
+    left: Array  # (lanes,), rounds that it still plays
+    bridge: Mask  # (lanes,), whether what comes in is thrown away
+    before: Array  # (lanes,), rewards credited to the arm when it began to play
+    sums: Array  # (arms, lanes), rewards credited to each arm in its plays outside the bridges
 
 
 class Arrivals(NamedTuple):
@@ -87,77 +124,99 @@ class Arrivals(NamedTuple):
     weighted: Array  # (lanes,), a weighted running sum
     due: NDArray[np.int64]  # (rounds,), the first of the rewards that arrive in each round; −1 for none
     following: NDArray[np.int64]  # (rewards,), the next one of the same round, or the next free place
-    places: NDArray[np.int64]  # (rewards,), lane × arms + arm
+    places: NDArray[np.int64]  # (rewards,), arm · lanes + lane
     won: Mask  # (rewards,), whether it is 1 or 0
     free: NDArray[np.int64]  # (2,), the first free place, and how many there are
 
 
 class Draws(NamedTuple):
-    """What does not depend on the plays, of some rounds."""
+    """What the loop reads of some rounds; tables are empty where it draws itself."""
 
     growth: Array  # (rounds,), the exploration times ln t
-    rewards: NDArray[Any]  # (rounds, lanes × arms), what each arm would earn
-    available: Mask  # the same, who can play; without rounds where all can
-    late: Array  # the same, the delay of each arm's reward, or the chance that decides it; without rounds where none
+    rewards: Array  # (rounds, lanes, arms), what each arm would earn
+    available: Mask  # (rounds, lanes, arms), who can play
+    late: Array  # (rounds, lanes, arms), the delay of each arm's reward
 
 
 class Scratch(NamedTuple):
-    """What the loop works with, (lanes × arms,)."""
+    """What the loop works with."""
 
-    score: Array
-    priority: Array
-    drawn: Array  # by which equal arms are ordered
-    can: Mask  # who can play
-    taken: Mask  # who plays
-    playing: NDArray[np.int64]  # (lanes, plays), the places of those who play; −1 for none
+    score: Array  # (arms, lanes), −∞ for those that cannot play
+    priority: Array  # (arms, lanes)
+    playing: NDArray[np.int64]  # (plays, lanes), the arms that play; −1 for none
+    arrived: Array  # (plays, lanes), the rewards that arrived for them
+    best: NDArray[np.int64]  # (lanes,), the arm with the largest value; −1 for none
+    top: Array  # (lanes,), that value, and the second largest
+    second: Array
+    first: NDArray[np.int64]  # (lanes,), the arm that is furthest behind, of those that go first; −1 for none
+    lead: Array  # (lanes,), by how much, and by how much the next one
+    follow: Array
+    scale: Array  # (lanes,), by which scores may be rounded differently
+    anew: Mask  # (lanes,), who chooses
 
 
-def rules_for(policy: PolicyRules, shape: tuple[int, ...], lanes: slice) -> Rules:
-    """How a policy chooses in some lanes of a block of the shape (lanes, arms)."""
+class Kept(NamedTuple):
+    """What is kept at the checkpoints, with the rounds and who has them."""
+
+    pulls: NDArray[np.int32]  # (checkpoints, lanes, arms)
+    earned: Array  # (checkpoints, lanes, arms)
+    worst: Array  # (checkpoints, lanes, 1), plays that the arm furthest behind has been behind
+    optima: Array  # (2, checkpoints, lanes)
+
+
+def rules_for(policy: PolicyRules, block: tuple[int, int], lanes: slice) -> Rules:
+    """How a policy chooses in the lanes of a strand, out of a block of the shape (lanes, arms)."""
     index, fairness = policy.score, policy.fairness
     return Rules(
-        arms=shape[-1],
+        arms=block[1],
         plays=policy.plays,
         ties=TIES.index(policy.ties),
         score=SCORES.index(index.kind),
         missing=MISSING.index(policy.missing),
         clip=index.clip,
-        prior=np.array([_full(one, shape[-1:]) for one in index.prior]),
+        prior=np.array([np.broadcast_to(np.asarray(one, dtype=float), block[1:]) for one in index.prior]),
         owed=OWED.index(fairness.owed),
-        fractions=_full(fairness.fractions, shape)[lanes].reshape(-1),
-        rates=_full(fairness.rates, shape)[lanes].reshape(-1),
+        fractions=by_arm(fairness.fractions, block, lanes),
+        rates=by_arm(fairness.rates, block, lanes),
         tolerance=fairness.tolerance,
     )
 
 
-def counts_of(state: State, recorder: MetricRecorder, lanes: slice) -> Counts:
-    """The sums of a state and of its measures, in some lanes."""
-    run, tally = recorder.run, state.tally
-    worst = next((memory for metric, memory in recorder.metrics if type(metric) is MaxViolation), None)
-    by_set = run.baseline.by_set
+def counts_for(rules: Rules, lanes: int, at_once: bool, trials: bool, violations: bool) -> Counts:
+    """Nothing has happened."""
+    size = rules.arms, lanes
+    pulls, earned, none = np.zeros(size), np.zeros(size), (0, 0)
+    rewards = earned if at_once else np.zeros(size)
     return Counts(
-        pulls=_strand(tally.pulls, lanes),
-        received=_strand(tally.received, lanes),
-        rewards=_strand(tally.rewards, lanes),
-        successes=_strand(getattr(state.index, "successes", None), lanes),
-        queue_rounds=_strand(getattr(state.fairness, "rounds", None), lanes),
-        queue_plays=_strand(getattr(state.fairness, "plays", None), lanes),
-        earned=_strand(run.earned, lanes),
-        worst=_strand(worst, lanes),
-        promised=_strand(None if worst is None else _full(run.baseline.fractions, tally.pulls.shape), lanes),
-        best=run.optima[0, lanes],
-        best_fair=run.optima[1, lanes],
-        by_set=np.empty((0, 0)) if by_set is None else np.ascontiguousarray(by_set),
+        at_once=at_once,
+        trials=trials,
+        pulls=pulls,
+        received=pulls if at_once else np.zeros(size),
+        rewards=rewards,
+        successes=np.zeros(size) if trials else rewards,
+        earned=earned,
+        queue_rounds=np.zeros(size if rules.owed == RECURSIVE else none),
+        queue_plays=np.zeros(size if rules.owed == RECURSIVE else none),
+        worst=np.full(size if violations else none, -np.inf),
+        optima=np.zeros((2, lanes)),
+        known=np.zeros((4, *size)),
     )
 
 
-def holds_of(hold: HoldRules, state: State, lanes: slice) -> Holds:
-    """What some lanes hold, as views of the state; the sizes are still to come."""
-    held = state.hold
-    mask = np.empty(0, dtype=bool) if held is None else held.arms[lanes].reshape(-1)
-    names = ("times", "left", "counted")
-    values = (_strand(getattr(held, name, None), lanes) for name in names)
-    return Holds(np.zeros(1), hold.by_arm, hold.halved, mask, *values)
+def holds_for(hold: HoldRules, arms: int, lanes: int) -> Holds:
+    """Nothing is held; the sizes are still to come."""
+    size = (arms, lanes) if hold.size is not None else (0, 0)
+    return Holds(np.zeros(1), hold.by_arm, hold.halved, np.zeros(size), np.zeros(size[1]), np.zeros(size[1]))
+
+
+def plans_for(schedule: ScheduleRules, arms: int, lanes: int) -> Plans:
+    """Nobody has played."""
+    size = (arms, lanes) if schedule.lengths else (0, 0)
+    phase, arm = np.ones(size[1], dtype=np.int64), np.full(size[1], -1)
+    left, before, bridge = np.zeros(size[1]), np.zeros(size[1]), np.zeros(size[1], dtype=bool)
+    return Plans(
+        np.array(schedule.lengths), np.ones(size, dtype=bool), phase, arm, left, bridge, before, np.zeros(size)
+    )
 
 
 def with_sizes(holds: Holds, hold: HoldRules, rounds: int) -> Holds:
@@ -172,7 +231,7 @@ def with_sizes(holds: Holds, hold: HoldRules, rounds: int) -> Holds:
     return holds._replace(sizes=np.concatenate([[0.0], sizes]))
 
 
-def arrivals_of(feedback: FeedbackRules, lanes: int, rounds: int) -> Arrivals:
+def arrivals_for(feedback: FeedbackRules, lanes: int, rounds: int) -> Arrivals:
     """How rewards arrive in some lanes of a run of so many rounds, with nothing under way."""
     kind = ARRIVALS.index(feedback.kind)
     return Arrivals(
@@ -206,17 +265,27 @@ def with_room(arrivals: Arrivals, rewards: int) -> Arrivals:
     )
 
 
-def scratch_for(lanes: int, arms: int, plays: int) -> Scratch:
+def scratch_for(arms: int, lanes: int, plays: int) -> Scratch:
     """Room to work in."""
-    size = lanes * arms
-    masks = np.ones(size, dtype=bool), np.zeros(size, dtype=bool)
-    return Scratch(np.empty(size), np.full(size, -np.inf), np.empty(size), *masks, np.full((lanes, plays), -1))
+    score, priority, arrived = np.zeros((arms, lanes)), np.full((arms, lanes), -np.inf), np.zeros((plays, lanes))
+    playing, (best, first) = np.full((plays, lanes), -1), np.full((2, lanes), -1)
+    top, second, lead, follow, scale = np.zeros((5, lanes))
+    leaders = best, top, second, first, lead, follow
+    return Scratch(score, priority, playing, arrived, *leaders, scale, np.ones(lanes, dtype=bool))
 
 
-def _strand(values: Array | None, lanes: slice) -> Array:
-    return np.empty(0) if values is None else values[lanes].reshape(-1)
+def kept_for(lanes: int, arms: int, checkpoints: int) -> Kept:
+    """Room for what is kept."""
+    size = checkpoints, lanes
+    pulls, earned = np.zeros((*size, arms), dtype=np.int32), np.zeros((*size, arms))
+    return Kept(pulls, earned, np.full((*size, 1), -np.inf), np.zeros((2, *size)))
 
 
-def _full(values: Any, shape: tuple[int, ...]) -> Array:
-    full: NDArray[np.float64] = np.array(np.broadcast_to(np.asarray(values, dtype=float), shape))
-    return full
+def by_arm(values: Any, block: tuple[int, int], lanes: slice) -> Array:
+    """Values of arms, or of the lanes and arms of a block, as (arms, lanes)."""
+    return own(np.broadcast_to(np.asarray(values, dtype=float), block)[lanes].T)
+
+
+def own(values: NDArray[Any]) -> NDArray[Any]:
+    """An array as the kernel takes all of them: contiguous, and not read-only, which would be compiled anew."""
+    return np.require(values, requirements=["C", "W"])

@@ -1,0 +1,50 @@
+"""Whether the compiled draws are NumPy's, tried in every process that wants them.
+
+NumPy may change how it draws, and mathematical libraries differ in the last bit of a logarithm. Then NumPy plays.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import cache
+
+import numpy as np
+from numba import njit
+
+from evenhand.core.state import Array
+from evenhand.simulation.compiled.generator import OPTIONS, Words, beta, constants, words_of
+
+#: Shapes of Beta distributions, each of another branch: below, at and above 1, large, and as small as a prior can be.
+SHAPES = ((1.0, 1.0), (0.5, 0.3), (0.01, 0.02), (1.0, 2.0), (0.5, 3.0), (2.0, 5.0), (3000.0, 12.0))
+DRAWS = 10_000  # of each
+
+
+def _draw(won, lost, words, drawn):  # type: ignore[no-untyped-def]
+    """Draws of a Beta distribution from a generator's words."""
+    high, low = words[0], words[1]
+    won_b, won_c = constants(won)
+    lost_b, lost_c = constants(lost)
+    for place in range(len(drawn)):
+        drawn[place], high, low = beta(won_b, won_c, lost_b, lost_c, high, low, words[2], words[3])
+
+
+try:
+    draw = njit(_draw, cache=True, **OPTIONS)
+except RuntimeError:  # no folder to keep it in can be written
+    draw = njit(_draw, **OPTIONS)
+
+
+@cache
+def trusted() -> bool:
+    """Whether all draws are the same."""
+    for number, (won, lost) in enumerate(SHAPES):
+        generator = np.random.default_rng(number)
+        words: Words = words_of(generator)
+        drawn: Array = np.empty(DRAWS)
+        draw(won, lost, words, drawn)
+        if not np.array_equal(drawn, generator.beta(won, lost, DRAWS)):
+            logging.getLogger("evenhand.engine").warning(
+                "NumPy plays: its draws from Beta(%g, %g) are not those of the compiled engine", won, lost
+            )
+            return False
+    return True
