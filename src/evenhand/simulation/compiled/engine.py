@@ -32,6 +32,10 @@ from evenhand.simulation.metrics import MetricRecorder
 
 #: The environment variable that chooses the engine, and what it may be.
 CHOICE, CHOICES = "EVENHAND_ENGINE", ("auto", "numpy", "compiled")
+#: The bonuses of which the rates are penalties, in the user's unit of reward.
+PRICED = ("hard", "soft")
+#: Queues, whose weights count rewards in the user's unit.
+QUEUES = ("weighed", "exact", "recursive")
 KERNEL = "evenhand.simulation.compiled.kernel"
 #: Nanoseconds that NumPy takes for a round, and for each arm of each lane in it.
 ROUND, ARM = 25_000, 40
@@ -42,7 +46,7 @@ ROOM = 50_000_000
 #: The longest random delay of anonymous sums, in rounds.
 LONGEST = 100_000
 #: Numbers of arms and lanes that are kept at checkpoints before they are measured: few enough for the cache.
-KEPT = 250_000
+KEPT = 100_000
 
 _seconds = 0.0  # that NumPy would have taken for what could have been compiled in this process
 
@@ -118,6 +122,8 @@ class _Run:
         self._streams = np.array([words_of(one) for one in self._generators])
         block = world.lanes, arms
         self._rules = rules.rules_for(policy, block, strand.lanes)
+        if environment.unit is not None and policy.fairness.owed in PRICED:
+            self._rules = self._rules._replace(rates=self._rules.rates / environment.unit.width)
         binary = _binary(environment.rewards)
         scaled = environment.unit is not None
         at_once = self._feedback.kind == "at once" and not policy.hold.halved and not scaled
@@ -269,9 +275,15 @@ def _able(policy: Policy, world: World, recorder: MetricRecorder) -> bool:
         and not (rules.hold.size is not None and policy.by_lane)  # which draws for lanes that hold, too
         and not (rules.schedule.lengths and (world.environment.availability.traits.sleeping or rules.hold.size))
         and world.within
+        and not (world.environment.unit is not None and _weighs(rules))
         and _can_arrive(rules, world)
         and all(by_sums(metric) or metric is MEASURES[MaxViolation.name] for metric, _ in recorder.metrics)
     )
+
+
+def _weighs(rules: PolicyRules) -> bool:
+    """Whether rewards of arms are weighed differently, so that it matters where their scale begins."""
+    return rules.fairness.owed in QUEUES and np.size(rules.fairness.rates) > 1
 
 
 def _binary(rewards: Any) -> bool:
