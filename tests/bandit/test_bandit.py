@@ -1096,7 +1096,7 @@ class Life(RuleBasedStateMachine):
     def the_record_agrees(self) -> None:
         tally, zero = self.bandit._record.state.tally, self.bandit._record.missing == "zero"
         assert (tally.received <= tally.pulls).all()
-        audit, recorder = self.bandit.audit(), self.recorder
+        audit, recorder = self.bandit.audit(now=self.now), self.recorder
         json.dumps(audit.to_json(), allow_nan=False)
         for line in audit.lines:
             plays = [play for play in recorder.plays if play.arm == line.arm]
