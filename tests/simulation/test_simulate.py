@@ -301,7 +301,11 @@ def test_arguments_of_another_type_are_refused(arguments: dict[str, Any], messag
 # --- memory -----------------------------------------------------------------------------------------------------------
 
 
-def test_joining_takes_one_block_beside_the_results_and_the_check_counts_it(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("engine", ["numpy", "compiled"])
+def test_joining_takes_one_block_beside_the_results_and_the_check_counts_it(
+    engine: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EVENHAND_ENGINE", engine)
     # Ten blocks of 200 lanes: kept until the last one comes, and then joined, they would take twice their size.
     lanes, arms = 2000, 200
     world = Environment(Bernoulli(np.linspace(0.1, 0.9, arms)))

@@ -46,7 +46,7 @@ ROOM = 50_000_000
 #: The longest random delay of anonymous sums, in rounds.
 LONGEST = 100_000
 #: Numbers of arms and lanes that are kept at checkpoints before they are measured: few enough for the cache.
-KEPT = 100_000
+KEPT = 50_000
 
 _seconds = 0.0  # that NumPy would have taken for what could have been compiled in this process
 
