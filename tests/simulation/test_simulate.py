@@ -12,13 +12,12 @@ from hypothesis import strategies as st
 
 from evenhand import Environment, EvenhandError, InfeasiblePromise, PerLane, Policy, Results, compare, simulate
 from evenhand.algorithms import fair_random, fucb, hard_threshold_ucb, lfg, thompson, tscsf_b, ucb1
-from evenhand.core.streams import STRAND, strand_seeds
+from evenhand.core.streams import STRAND
 from evenhand.environment.availability import Independent
 from evenhand.environment.rewards import Bernoulli, Gaussian, Table
 from evenhand.simulation.results import JoinedResult, PolicyResult
 from evenhand.simulation.setup import CHECKPOINTS
-from evenhand.simulation.simulate import checkpoint_rounds, cut, run_block
-from evenhand.theory.baseline import baseline_of
+from evenhand.simulation.simulate import checkpoint_rounds, cut
 
 SHARES = [0.1, 0.2, 0.15]
 WORLD = Environment(Bernoulli([0.8, 0.5, 0.3]), Independent([0.9, 0.8, 1.0]), fractions=SHARES, penalties=0.2)
@@ -311,7 +310,7 @@ def test_joining_takes_one_block_beside_the_results_and_the_check_counts_it(
     world = Environment(Bernoulli(np.linspace(0.1, 0.9, arms)))
     given: dict[str, Any] = {"horizon": 20, "lanes": lanes, "checkpoints": 20, "progress": False}
     largest = max(block.stop - block.start for block in cut(lanes, arms, policies=1, processes=1))
-    run_block(ucb1(), world, baseline_of(ucb1(), world), 1, np.array([1]), strand_seeds(0, 1))  # imports take memory
+    compare([ucb1()], world, horizon=1, lanes=1, progress=False)  # imports take memory
     tracemalloc.start()
     try:
         results = compare([ucb1()], world, **given)

@@ -604,8 +604,10 @@ def _client(url: str, timeout: float, wait: bool, name: str | None = None) -> It
     def notice() -> None:
         note(f"evenhand: no answer from {url} yet; waiting for up to {timeout:g} s")
 
-    often: dict[str, int] = {"retries": 10_000} if wait else {}  # until the time is over
-    with Client(url, key, timeout=min(timeout, 10.0), patience=timeout, wait=wait, notice=notice, **often) as client:
+    tries = 10_000 if wait else 10  # who waits tries until the time is over
+    with Client(
+        url, key, timeout=min(timeout, 10.0), retries=tries, patience=timeout, wait=wait, notice=notice
+    ) as client:
         try:
             yield client
         except ServiceError as error:
