@@ -99,7 +99,7 @@ def test_in_a_configuration(
 ) -> None:
     config, size = str(folder / "mine.toml"), ["--horizon", "40", "--lanes", "3", "--jobs", jobs]
     run(["check", config], monkeypatch)
-    run(["simulate", config, *size, "--no-figures", "--out", str(tmp_path)], monkeypatch)
+    run(["simulate", config, *size, "--figures", "none", "--out", str(tmp_path)], monkeypatch)
     final = Results.load(tmp_path).final()
     assert set(final) == {"parts", "algorithm"}
     assert final["parts"] == final["algorithm"]

@@ -37,7 +37,7 @@ def simulated(tmp_path: Path, figures: str = "", *options: str) -> Path:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return simulated(tmp_path_factory.mktemp("run"), "", "--no-figures")
+    return simulated(tmp_path_factory.mktemp("run"), "", "--figures", "none")
 
 
 def test_configurations_and_the_command_know_the_same_kinds() -> None:

@@ -87,13 +87,17 @@ def test_simulate_prints_tables_and_writes_whole_files(run: Run, config: Path, t
         assert words in done.stdout
     names = {path.name for path in (tmp_path / "results").iterdir()}
     assert {"curves.parquet", "arms.parquet", "estimates.parquet"} <= names
+    figures = {"r_regret.png", "r_regret.svg", "selection_fractions.png", "selection_fractions.svg"}
+    assert {name for name in names if not name.endswith(".parquet")} == figures
+    assert run("simulate", config, "--figures", "all").returncode == 0
+    names = {path.name for path in (tmp_path / "results").iterdir()}
     for figure in ("regret", "r_regret", "unfairness", "selection_fractions"):
         assert {f"{figure}.png", f"{figure}.svg"} <= names
     assert not [name for name in names if name.startswith(".")]
 
 
 def test_json_on_standard_output_is_the_contract_and_nothing_else(run: Run, config: Path) -> None:
-    done = run("simulate", config, "--json", "--no-figures")
+    done = run("simulate", config, "--json", "--figures", "none")
     output = json.loads(done.stdout)
     assert set(output["policies"]) == {"fucb", "UCB"}
     fucb = output["policies"]["fucb"]
@@ -106,12 +110,12 @@ def test_json_on_standard_output_is_the_contract_and_nothing_else(run: Run, conf
 
 
 def test_one_lane_has_no_standard_error(run: Run, config: Path) -> None:
-    output = json.loads(run("simulate", config, "--json", "--lanes", 1, "--no-figures").stdout)
+    output = json.loads(run("simulate", config, "--json", "--lanes", 1, "--figures", "none").stdout)
     assert output["policies"]["fucb"]["reward"]["stderr"] is None
 
 
 def test_options_come_before_the_file(run: Run, config: Path, tmp_path: Path) -> None:
-    options = ("--seed", 9, "--lanes", 4, "--horizon", 50, "--out", "elsewhere", "--no-figures", "--json")
+    options = ("--seed", 9, "--lanes", 4, "--horizon", 50, "--out", "elsewhere", "--figures", "none", "--json")
     output = json.loads(run("simulate", config, *options).stdout)
     assert (output["seed"], output["lanes"], output["horizon"]) == (9, 4, 50)
     results = Results.load(tmp_path / "elsewhere")
@@ -119,14 +123,14 @@ def test_options_come_before_the_file(run: Run, config: Path, tmp_path: Path) ->
 
 
 def test_a_result_file_runs_again_with_the_same_numbers(run: Run, config: Path) -> None:
-    first = run("simulate", config, "--json", "--no-figures").stdout
-    again = run("simulate", "results/curves.parquet", "--json", "--no-figures", "--out", "again").stdout
+    first = run("simulate", config, "--json", "--figures", "none").stdout
+    again = run("simulate", "results/curves.parquet", "--json", "--figures", "none", "--out", "again").stdout
     assert json.loads(first) == json.loads(again)
 
 
 def test_processes_do_not_change_the_numbers(run: Run, config: Path) -> None:
-    one = run("simulate", config, "--json", "--no-figures").stdout
-    two = run("simulate", config, "--json", "--no-figures", "--jobs", 2).stdout
+    one = run("simulate", config, "--json", "--figures", "none").stdout
+    two = run("simulate", config, "--json", "--figures", "none", "--jobs", 2).stdout
     assert one == two
 
 
@@ -182,7 +186,7 @@ def test_promises_that_change_are_checked_and_judged_in_all_stages(run: Run, con
     facts = json.loads(run("check", changing, "--json").stdout)["policies"]
     assert facts["fucb from round 11"]["promised"] == [0.1, 0.5]
     assert facts["fucb"]["promised"] == [0.1, 0.2]
-    done = run("simulate", changing, "--no-figures")
+    done = run("simulate", changing, "--figures", "none")
     assert "fucb kept both promises" in done.stdout
     assert "Promises change from round 11 on; a promised share is the mean over the rounds." in done.stdout
     changing.write_text(config.read_text() + later.replace("0.1, 0.5", "0.6, 0.5"), encoding="utf-8")
@@ -260,7 +264,10 @@ def test_interrupt_says_what_was_done_and_leaves_nothing(config: Path, tmp_path:
     config.write_text("checkpoints = [50]\n" + CONFIG.replace("horizon = 200", "horizon = 1_000_000_000"))
     command = [sys.executable, "-m", "evenhand.cli.main", "simulate", str(config)]
     (tmp_path / "tmp").mkdir()
-    surroundings = os.environ | {"TMPDIR": str(tmp_path / "tmp")}
+    surroundings = os.environ | {
+        "TMPDIR": str(tmp_path / "tmp"),
+        "EVENHAND_ENGINE": "numpy",
+    }  # which tells at checkpoints
     # A shell lets its background jobs ignore interrupts, and they would hand that down to the command.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path, env=surroundings)

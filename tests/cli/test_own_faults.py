@@ -60,7 +60,7 @@ def written(**parts: str) -> str:
 @pytest.mark.parametrize("jobs", ["1", "2"])
 def test_an_index_that_raises_is_named(jobs: str, capsys: pytest.CaptureFixture[str]) -> None:
     config = written(index='index = { kind = "own_broken:Broken" }')
-    assert run(["simulate", config, "--jobs", jobs, "--no-figures"]) == 2
+    assert run(["simulate", config, "--jobs", jobs, "--figures", "none"]) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err.startswith("evenhand: Broken.score (own_broken, line 10) raised IndexError: only integers")
@@ -69,7 +69,7 @@ def test_an_index_that_raises_is_named(jobs: str, capsys: pytest.CaptureFixture[
 
 def test_the_member_that_was_asked_is_named_not_what_it_calls(capsys: pytest.CaptureFixture[str]) -> None:
     config = written(feedback='feedback = { kind = "own_broken:Late" }')
-    assert run(["simulate", config, "--no-figures"]) == 2
+    assert run(["simulate", config, "--figures", "none"]) == 2
     assert capsys.readouterr().err == "evenhand: Late.quantile (own_broken, line 15) raised KeyError: 'True'\n"
 
 
@@ -84,4 +84,4 @@ def test_a_sweep_reports_the_member_and_goes_on(capsys: pytest.CaptureFixture[st
 def test_a_fault_of_evenhand_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr("evenhand.simulation.simulate.compare")
     with pytest.raises(ImportError):
-        run(["simulate", written(), "--no-figures"])
+        run(["simulate", written(), "--figures", "none"])

@@ -42,7 +42,7 @@ def simulated(tmp_path: Path, arms: list[str], *options: str) -> None:
     means = [round(0.9 - 0.6 * place / len(arms), 3) for place in range(len(arms))]
     fractions = 0.1 if len(arms) < 10 else 0.004
     config.write_text(CONFIG.format(arms=json.dumps(arms), means=means).replace("= 0.1\n", f"= {fractions}\n"))
-    assert run(["simulate", str(config), "--no-figures", "--out", str(tmp_path / "out"), *options]) == 0
+    assert run(["simulate", str(config), "--figures", "none", "--out", str(tmp_path / "out"), *options]) == 0
 
 
 def test_the_verdicts_come_first_and_every_line_fits(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -84,7 +84,7 @@ def test_an_unknown_policy_is_refused_before_the_run(tmp_path: Path, capsys: pyt
 
 
 def test_figures_of_an_earlier_run_do_not_stay(tmp_path: Path) -> None:
-    simulated(tmp_path, ["tea", "milk"], "--figures")
+    simulated(tmp_path, ["tea", "milk"], "--figures", "all")
     out = tmp_path / "out"
     assert (out / "unfairness.png").exists()
     (out / "notes.png").touch()

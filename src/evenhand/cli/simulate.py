@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 import typer
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from evenhand.simulation.results import Results
     from evenhand.simulation.setup import Setup
     from evenhand.theory.baseline import Baseline
+
+
+Figures: TypeAlias = Literal["main", "all", "none"]
 
 
 def check(config: ConfigPath, own: Import = None, as_json: AsJson = False) -> None:
@@ -92,7 +95,9 @@ def simulate(
     out: Out = Path("results"),
     own: Import = None,
     as_json: AsJson = False,
-    figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Draw the figures.")] = True,
+    figures: Annotated[
+        Figures, typer.Option(help="The figures of shares and of regret, those of all measures, or none.")
+    ] = "main",
     wide: Annotated[bool, typer.Option("--wide", help="Print every arm and measure, with standard errors.")] = False,
     against: Annotated[
         str | None,
@@ -127,7 +132,7 @@ def run(
     jobs: int,
     out: Path,
     as_json: bool,
-    figures: bool,
+    figures: Figures,
     wide: bool = False,
     against: str | None = None,
 ) -> None:
@@ -139,7 +144,7 @@ def run(
         _run(setup, jobs, out, as_json, figures, wide, against)
 
 
-def _run(setup: Setup, jobs: int, out: Path, as_json: bool, figures: bool, wide: bool, against: str | None) -> None:
+def _run(setup: Setup, jobs: int, out: Path, as_json: bool, figures: Figures, wide: bool, against: str | None) -> None:
     from evenhand.cli.results import show_results
     from evenhand.simulation.simulate import compare
 
@@ -242,14 +247,14 @@ def _arrears(policy: Policy, facts: Mapping[str, Any], setup: Setup) -> dict[str
     return {"keeps": keeping.keeps, "owed_at_most": allowed, "arrears": text}
 
 
-def _save(results: Results, setup: Setup, out: Path, figures: bool) -> list[str]:
+def _save(results: Results, setup: Setup, out: Path, figures: Figures) -> list[str]:
     """Write results and figures; the names of the files."""
     before = _figures_of(out)
     results.save(out)
     for path in before:
         path.unlink(missing_ok=True)
     names = ["curves.parquet", "arms.parquet", "estimates.parquet"]
-    return names + _draw(results, setup, out) if figures else names
+    return names if figures == "none" else names + _draw(results, setup, out, every=figures == "all")
 
 
 def _figures_of(folder: Path) -> list[Path]:
@@ -267,15 +272,17 @@ def _figures_of(folder: Path) -> list[Path]:
     return [folder / f"{name}.{end}" for name in names for end in FORMATS]
 
 
-def _draw(results: Results, setup: Setup, folder: Path) -> list[str]:
-    """Draw every figure into the folder; the names of the files."""
+def _draw(results: Results, setup: Setup, folder: Path, every: bool) -> list[str]:
+    """Draw the figures of every measure, or of the regret alone, into the folder; the names of the files."""
     from evenhand.simulation.figures import bounds_of, draw_all
+    from evenhand.simulation.verdicts import gap_measure
 
     asked = setup.figures
     drawn = asked.bounds and not setup.promises  # theorems are about promises that do not change
     bounds = bounds_of(setup.policies, setup.environment, results.rounds) if drawn else {}
     style: dict[str, Any] = {"band": asked.band, "width": asked.width, "formats": asked.formats, "kinds": asked.kinds}
-    names = draw_all(results, folder, bounds, asked.log, asked.title, **style)
+    measures = None if every else [gap_measure(results.measures)]
+    names = draw_all(results, folder, bounds, asked.log, asked.title, measures=measures, **style)
     first, *others = asked.formats
     also = [f"and each as {' and '.join(f'.{one}' for one in others)}"] if others else []
     return [f"{name}.{first}" for name in names] + also if names else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -97,10 +98,20 @@ def verdicts(results: Results) -> dict[str, Verdict]:
     return {label: _verdict(results, label) for label in results.policies}
 
 
+def gap_measure(measures: Collection[str]) -> str:
+    """What a policy lost is measured by: against the best that keeps the promises, where there are any.
+
+    Example:
+        >>> gap_measure(["reward", "regret", "r_regret"]), gap_measure(["reward", "regret"])
+        ('r_regret', 'regret')
+    """
+    return "r_regret" if "r_regret" in measures else "regret"
+
+
 def _verdict(results: Results, label: str) -> Verdict:
     result, shares = results.policies[label], results.promised[label]
     by_merit = "fairness_regret" in result.curves
-    gap_of = "r_regret" if "r_regret" in result.curves else "regret"
+    gap_of = gap_measure(result.curves)
     gap = float(result.curves[gap_of][-1].mean()) if gap_of in result.curves else None
     ending = _cost(results, label, gap, fair=gap_of == "r_regret")
     cases = cases_of(results, label)

@@ -91,6 +91,7 @@ def draw_all(
     width: str = "",
     formats: Sequence[str] = ("png", "svg"),
     kinds: Sequence[str] = ("curves", "shares"),
+    measures: Sequence[str] | None = None,
 ) -> list[str]:
     """Every figure of some kinds, into ``folder``; returns their names.
 
@@ -107,6 +108,7 @@ def draw_all(
         width: ``"column"`` or ``"text"`` of a paper; empty for a screen.
         formats: of the files, see `save`.
         kinds: of `KINDS`.
+        measures: of which there are figures; by default all.
 
     Returns:
         The names of the figures, without endings.
@@ -125,7 +127,8 @@ def draw_all(
         if kind not in KINDS:
             raise EvenhandError(f"there is no kind of figure {kind!r}{nearest(kind, KINDS)}")
     style: dict[str, Any] = {"title": title, "width": width}
-    drawn, names = [], (list(results.measures), list(results.policies))
+    shown = [name for name in results.measures if measures is None or name in measures]
+    drawn, names = [], (shown, list(results.policies))
     for kind in dict.fromkeys(kinds):
         for name, subject in zip(file_names(kind, *names), _subjects(kind, *names), strict=True):
             if kind == "curves":
