@@ -165,11 +165,8 @@ def test_errors_of_the_system(
 
 
 def test_a_missing_module_of_ours_is_a_bug(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(name: str) -> None:
-        raise ModuleNotFoundError(name="evenhand.nothing")
-
-    monkeypatch.setattr("evenhand.algorithms.find", fail)
-    with pytest.raises(ModuleNotFoundError):
+    monkeypatch.setitem(sys.modules, "evenhand.algorithms.properties", None)
+    with pytest.raises(ModuleNotFoundError, match=r"evenhand\.algorithms\.properties"):
         cli.run(["algorithms", "fucb"])
 
 

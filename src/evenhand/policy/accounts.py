@@ -33,12 +33,7 @@ def owed(fractions: Any, rounds: Any, pulls: Any, carried: Any = 0.0) -> Any:
         >>> 0.07 * 100 - 7 == 0, bool(owed(np.array([0.07]), 100, np.array([7.0]))[0] == 0)
         (False, True)
     """
-    return billionths(fractions, rounds, pulls, carried) / BILLION
-
-
-def billionths(fractions: Any, rounds: Any, pulls: Any, carried: Any = 0.0) -> Any:
-    """`owed` in billionths of a play, which are whole numbers; in the same order."""
-    return np.rint(fractions * rounds * BILLION) + carried - pulls * BILLION
+    return (np.rint(fractions * rounds * BILLION) + carried - pulls * BILLION) / BILLION
 
 
 @dataclass(slots=True)

@@ -23,8 +23,8 @@ from evenhand.messages.audit import Audit
 from evenhand.messages.lines import DeficitExcerpt, Line
 
 
-def line_of(bandit: Bandit, arm: str) -> Line:
-    return next(line for line in bandit.audit().lines if line.arm == arm)
+def line_of(bandit: Bandit, arm: str, now: float | None = None) -> Line:
+    return next(line for line in bandit.audit(now=now).lines if line.arm == arm)
 
 
 def interval(least: float, most: float, count: int) -> tuple[float, float]:
@@ -94,7 +94,7 @@ def test_every_number_by_hand() -> None:
     bandit = Bandit(["a", "b"], "fucb", fractions=[0.25, 0.0], window=10.0, missing="lost")
     for second in range(6):
         bandit.decide(available=["b"], now=float(second))
-    line = line_of(bandit, "a")
+    line = line_of(bandit, "a", now=5.0)
     assert (line.deficit, line.worst, line.available, line.share) == (1.5, 1.5, 0.0, 0.0)
     for second in (6, 7):
         assert bandit.decide(available=["a"], now=float(second)).names == ("a",)
@@ -103,7 +103,7 @@ def test_every_number_by_hand() -> None:
     bandit.observe("2", {"b": 0.0}, now=8.0)
     bandit.expire(now=13.5)  # rounds 3 and 4, made at 2 and 3
     bandit.observe("3", {"b": 1.0}, now=13.5)
-    audit = bandit.audit()
+    audit = bandit.audit(now=13.5)
     a, b = audit.lines
     assert (a.plays, a.all_plays, a.rounds, a.since, a.share, a.available) == (2, 2, 8, 0, 0.25, 0.25)
     assert (a.low_share, a.high_share) == pytest.approx(interval(2.0, 2.0, 8))
@@ -223,13 +223,13 @@ def test_what_is_missing_widens_the_interval() -> None:
         bandit.decide(now=12.5)
         if place < 8:
             bandit.observe(str(place), {"a": 2.0}, now=12.5)
-    line = line_of(bandit, "a")
+    line = line_of(bandit, "a", now=12.5)
     assert (line.received, line.pending, line.lost, line.estimate) == (4, 3, 3, 2.0)
     low, _ = interval(4.0, 10.0, 10)
     assert (line.low, line.high) == pytest.approx((-1.0 + 3.0 * low, 2.0))
     for place in range(8, 11):
         bandit.observe(str(place), {"a": -1.0}, now=13.0)
-    line, (low, high) = line_of(bandit, "a"), interval(4.0, 7.0, 10)
+    line, (low, high) = line_of(bandit, "a", now=13.0), interval(4.0, 7.0, 10)
     assert (line.low, line.high) == pytest.approx((-1.0 + 3.0 * low, -1.0 + 3.0 * high))
 
 

@@ -206,4 +206,4 @@ def first_event(connection: Connection, id: int, name: str, names: Sequence[str]
     """The first event that there is of an allocation, whose arms have these names."""
     for event in linked(next_rows(connection, id, 0, limit=1), START, names):
         return event
-    raise StateError(f"allocation {name!r} has no events")
+    raise StateError("it has no events")

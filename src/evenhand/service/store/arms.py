@@ -135,7 +135,7 @@ def rename_in_answers(connection: Connection, allocation: int, old: str, new: st
 
 
 def replaced(body: str, old: str, new: str) -> str:
-    """The JSON of an answer with another name of an arm, as a value and in a message.
+    r"""The JSON of an answer with another name of an arm, as a value and in a message.
 
     A quotation mark within a string is escaped, so that the first cannot be a part of one.
 

@@ -39,11 +39,9 @@ from evenhand.simulation.compiled.generator import (
 MARGIN = 1e-12
 #: Lanes of which each is looked at by itself.
 FEW = 8
-#: What values are when a tie is decided: as they are, known within the margin, or in billionths of a play.
-AS_THEY_ARE, ABOUT, IN_BILLIONTHS = range(3)
 
 upper_bound, at_best = compiled(index.upper_bound), compiled(evidence.at_best)
-billionths = compiled(accounts.billionths)
+plays_owed = compiled(accounts.owed)
 hinge, hard, soft = compiled(fairness.hinge), compiled(fairness.hard), compiled(fairness.soft)
 running, slid = compiled(recursions.running), compiled(recursions.slid)
 fading, evenly = compiled(recursions.fading), compiled(recursions.evenly)
@@ -52,7 +50,7 @@ fading, evenly = compiled(recursions.fading), compiled(recursions.evenly)
 @compiled
 def owed(fraction, rounds, pulls):  # type: ignore[no-untyped-def]
     """See `evenhand.policy.accounts.owed`."""
-    return billionths(fraction, rounds, pulls, 0.0) / accounts.BILLION
+    return plays_owed(fraction, rounds, pulls, 0.0)
 
 
 @compiled
@@ -199,7 +197,7 @@ def rank(best, top, second, arm, lane, value):  # type: ignore[no-untyped-def]
 def look(rules, world, counts, scratch, growth, done):  # type: ignore[no-untyped-def]
     """The values of all arms, and who leads in each lane: by value, and among those that go first."""
     root, score, lanes = np.sqrt(growth), scratch.score, scratch.scale.size
-    above = first_above(rules)
+    above = rules.tolerance
     for lane in range(lanes):
         scratch.best[lane], scratch.top[lane], scratch.second[lane] = -1, -np.inf, -np.inf
     for lane in range(lanes):
@@ -229,7 +227,7 @@ def look(rules, world, counts, scratch, growth, done):  # type: ignore[no-untype
                 scratch.scale[lane] = max(scratch.scale[lane], 4.0 * (root + abs(added)))
         elif rules.owed == codes.FIRST:
             for lane in range(lanes):
-                behind = billionths(rules.fractions[arm, lane], done, counts.pulls[arm, lane], 0.0)
+                behind = owed(rules.fractions[arm, lane], done, counts.pulls[arm, lane])
                 scratch.priority[arm, lane] = behind if score[arm, lane] > -np.inf else -np.inf
             for lane in range(lanes):
                 rank(scratch.first, scratch.lead, scratch.follow, arm, lane, scratch.priority[arm, lane])
@@ -240,7 +238,7 @@ def look(rules, world, counts, scratch, growth, done):  # type: ignore[no-untype
 @compiled
 def look_at(rules, world, counts, scratch, lane, growth, done):  # type: ignore[no-untyped-def]
     """What `look` does, in one lane."""
-    root, above = np.sqrt(growth), first_above(rules)
+    root, above = np.sqrt(growth), rules.tolerance
     best, top, second, scale = -1, -np.inf, -np.inf, 4.0 * root
     first, lead, follow = -1, above, above
     for arm in range(rules.arms):
@@ -254,7 +252,7 @@ def look_at(rules, world, counts, scratch, lane, growth, done):  # type: ignore[
                 added = bonus(rules, counts, arm, lane, done)
                 value, scale = value + added, max(scale, 4.0 * (root + abs(added)))
             elif rules.owed == codes.FIRST:
-                behind = billionths(rules.fractions[arm, lane], done, counts.pulls[arm, lane], 0.0)
+                behind = owed(rules.fractions[arm, lane], done, counts.pulls[arm, lane])
         scratch.score[arm, lane], scratch.priority[arm, lane] = value, behind
         second = max(second, min(value, top))
         best, top = (arm, value) if value > top else (best, top)
@@ -262,12 +260,6 @@ def look_at(rules, world, counts, scratch, lane, growth, done):  # type: ignore[
         first, lead = (arm, behind) if behind > lead else (first, lead)
     scratch.best[lane], scratch.top[lane], scratch.second[lane], scratch.scale[lane] = best, top, second, scale
     scratch.first[lane], scratch.lead[lane], scratch.follow[lane] = first, lead, follow
-
-
-@compiled
-def first_above(rules):  # type: ignore[no-untyped-def]
-    """The billionths of a play from which on an arm may go first."""
-    return rules.tolerance * accounts.BILLION * (1.0 - MARGIN)
 
 
 @compiled
@@ -281,7 +273,7 @@ def look_again(best, top, second, values, low_lane, high_lane, above):  # type: 
 
 
 @compiled
-def decide_tie(rules, counts, values, lane, cut, done, growth, known, high, low, more, less):  # type: ignore[no-untyped-def]
+def decide_tie(rules, counts, values, lane, cut, done, growth, work_out, high, low, more, less):  # type: ignore[no-untyped-def]
     """The arm of the largest value among those of a lane that are not below a limit, by the rule for ties."""
     best, most, order = -1, -np.inf, 0.0
     for arm in range(rules.arms):
@@ -289,17 +281,15 @@ def decide_tie(rules, counts, values, lane, cut, done, growth, known, high, low,
             high, low = step(high, low, more, less)
         value = values[arm, lane]
         if value > -np.inf and value >= cut:
-            if known == ABOUT:
+            if work_out:
                 value = claimed(rules, counts, arm, lane, done, exact_score(rules, counts, arm, lane, growth))
-            elif known == IN_BILLIONTHS:
-                value /= accounts.BILLION
-            rank = 0.0
+            turn = 0.0
             if rules.ties == codes.FEWEST:
-                rank = counts.pulls[arm, lane]
+                turn = counts.pulls[arm, lane]
             elif rules.ties == codes.RANDOM:
-                rank = float(bits(high, low) >> U(11))
-            if best < 0 or value > most or (value == most and rank < order):
-                best, most, order = arm, value, rank
+                turn = float(bits(high, low) >> U(11))
+            if best < 0 or value > most or (value == most and turn < order):
+                best, most, order = arm, value, turn
     return best
 
 
@@ -307,13 +297,10 @@ def decide_tie(rules, counts, values, lane, cut, done, growth, known, high, low,
 def leader_of(rules, counts, scratch, lane, done, growth, high, low, more, less):  # type: ignore[no-untyped-def]
     """The arm that goes before the others of a lane that do not play yet; −1 where none can play."""
     if rules.owed == codes.FIRST:
-        arm, top = scratch.first[lane], scratch.lead[lane]
-        cut = top * (1.0 - MARGIN)
-        if arm >= 0 and scratch.follow[lane] >= cut:  # deficits that round to the same number of plays are equal
-            arm = decide_tie(
-                rules, counts, scratch.priority, lane, cut, done, growth, IN_BILLIONTHS, high, low, more, less
-            )
-        if arm >= 0 and (rules.tolerance == 0.0 or top / accounts.BILLION > rules.tolerance):
+        arm, lead = scratch.first[lane], scratch.lead[lane]
+        if arm >= 0 and rules.ties != codes.LOWEST and scratch.follow[lane] == lead:
+            return decide_tie(rules, counts, scratch.priority, lane, lead, done, growth, False, high, low, more, less)
+        if arm >= 0:
             return arm
     top, second = scratch.top[lane], scratch.second[lane]
     if second > -np.inf:
@@ -321,9 +308,9 @@ def leader_of(rules, counts, scratch, lane, done, growth, high, low, more, less)
             margin = MARGIN * (abs(top) + abs(second) + scratch.scale[lane])
             cut = top - margin if margin < np.inf else top
             if second >= cut:
-                return decide_tie(rules, counts, scratch.score, lane, cut, done, growth, ABOUT, high, low, more, less)
+                return decide_tie(rules, counts, scratch.score, lane, cut, done, growth, True, high, low, more, less)
         elif rules.ties != codes.LOWEST and second == top:
-            return decide_tie(rules, counts, scratch.score, lane, top, done, growth, AS_THEY_ARE, high, low, more, less)
+            return decide_tie(rules, counts, scratch.score, lane, top, done, growth, False, high, low, more, less)
     return scratch.best[lane]
 
 
@@ -335,7 +322,7 @@ def choose(rules, world, counts, scratch, low_lane, high_lane, done, growth, hig
         if pick:
             look_again(scratch.best, scratch.top, scratch.second, scratch.score, low_lane, high_lane, -np.inf)
             if rules.owed == codes.FIRST:
-                first, lead, follow, above = scratch.first, scratch.lead, scratch.follow, first_above(rules)
+                first, lead, follow, above = scratch.first, scratch.lead, scratch.follow, rules.tolerance
                 look_again(first, lead, follow, scratch.priority, low_lane, high_lane, above)
         at, below = high, low
         for lane in range(low_lane, high_lane):
