@@ -37,12 +37,12 @@ PRICED = ("hard", "soft")
 #: Queues, whose weights count rewards in the user's unit.
 QUEUES = ("weighed", "exact", "recursive")
 KERNEL = "evenhand.simulation.compiled.kernel"
-#: Nanoseconds that NumPy takes for a round, and for each arm of each lane in it.
-ROUND, ARM = 25_000, 40
+#: Nanoseconds that NumPy takes for a round, and for each arm of each lane in it: between FUCB's and TSCSF-B's.
+ROUND, ARM = 40_000, 60
 #: Seconds of NumPy from which on compiling pays.
 PAYS = 10.0
 #: Seconds from which on it pays to load what was compiled before.
-PAYS_KEPT = 3.0
+PAYS_KEPT = 1.0
 #: Rounds of all strands in which late rewards can be due, at most.
 ROOM = 50_000_000
 #: The longest random delay of anonymous sums, in rounds.
