@@ -386,7 +386,8 @@ def test_every_kind_of_feedback(table: dict[str, Any], expected: Any, folder: Pa
 
 
 def test_no_kind_of_feedback_is_left_out() -> None:
-    assert {table["kind"] for table, _ in FEEDBACK} == kinds_of("feedback")
+    shipped = {kind for kind in kinds_of("feedback") if ":" not in kind}  # other tests use kinds of their own
+    assert {table["kind"] for table, _ in FEEDBACK} == shipped
 
 
 @pytest.mark.parametrize(
