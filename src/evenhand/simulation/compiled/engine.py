@@ -32,11 +32,11 @@ from evenhand.simulation.metrics import MetricRecorder
 
 #: The environment variable that chooses the engine, and what it may be.
 CHOICE, CHOICES = "EVENHAND_ENGINE", ("auto", "numpy", "compiled")
+KERNEL = "evenhand.simulation.compiled.kernel"
 #: The bonuses of which the rates are penalties, in the user's unit of reward.
 PRICED = ("hard", "soft")
 #: Queues, whose weights count rewards in the user's unit.
 QUEUES = ("weighed", "exact", "recursive")
-KERNEL = "evenhand.simulation.compiled.kernel"
 #: Nanoseconds that NumPy takes for a round, and for each arm of each lane in it: between FUCB's and TSCSF-B's.
 ROUND, ARM = 40_000, 60
 #: Seconds of NumPy from which on compiling pays.
