@@ -92,7 +92,7 @@ def test_ratings_near_the_truth_are_claimed_of_the_right_policy() -> None:
 
 @pytest.mark.parametrize(
     ("experiment", "words", "part", "horizon", "fair"),
-    [("H-4", "as far as a bar chart", "h2-h4", 2000, "63.55"), ("H-1", "are ignored", "h1-h3", 1000, "1")],
+    [("H-4", "keep the promises to all arms", "h2-h4", 2000, "63.55"), ("H-1", "are ignored", "h1-h3", 1000, "1")],
 )
 def test_constraints_are_kept_by_the_queue_and_ignored_without_it(
     experiment: str, words: str, part: str, horizon: int, fair: str

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from evenhand.algorithms import ucb1
 from evenhand.core.state import Array
 from evenhand.environment.rewards import Bernoulli
 from evenhand.environment.world import Environment
-from evenhand.judgement.claims import AGREES, HIDDEN, OPEN, ClaimVerdict, Finding
+from evenhand.judgement.claims import AGREES, CONTRADICTS, HIDDEN, OPEN, ClaimVerdict, Finding
 from evenhand.papers import verdicts as claims
 from evenhand.papers.experiment import CompletedRun
 from evenhand.simulation.results import PolicyResult, Results
@@ -89,11 +90,16 @@ def test_alike_is_up_to_a_part_of_the_other() -> None:
     assert not claims.alike(run, "regret", "one", "other", 0.03).holds
 
 
-def test_promises_are_kept_up_to_a_play() -> None:
-    behind = {"kept": 0.9, "missed": 1.1}
-    run = run_of({label: {"violation": np.full((400, LANES), plays)} for label, plays in behind.items()})
-    assert claims.kept(run, "kept").holds
-    assert not claims.kept(run, "missed").holds
+@pytest.mark.parametrize(("missing", "verdict"), [(0.0, AGREES), (20.0, AGREES), (21.0, CONTRADICTS)])
+def test_promises_are_kept_up_to_what_the_judge_tolerates(missing: float, verdict: str) -> None:
+    """Of 4,000 rounds the arms are due 2,000 and 80 plays; 20 may be missing, and a single one."""
+    due, lanes = np.array([2000.0, 80.0]), np.zeros((LANES, 1))
+    pulls = ROUNDS[:, np.newaxis, np.newaxis] / 4000.0 * (due - np.array([missing, 0.5]) + lanes)
+    run = run_of({"it": {"regret": noisy(ROUNDS, 0.1)}}, pulls=pulls)
+    run = replace(run, results=replace(run.results, promised={"it": due / 4000.0}))
+    found = claims.arms_kept(run, "it")
+    assert (found.effect, found.claimed[1]) == ((missing, 20.0) if missing else (0.5, 1.0))
+    assert mark(found) == verdict
 
 
 SHAPES = {"logarithm": np.log(ROUNDS), "power 0.6": ROUNDS**0.6, "power 0.9": ROUNDS**0.9, "line": 1.0 * ROUNDS}

@@ -91,6 +91,11 @@ class Judgements:
         return found
 
 
+def tolerated(due: Array) -> Array:
+    """How much of what is due may be missing."""
+    return np.maximum(FEWEST, PART * due)
+
+
 def judge(
     keeping: Keeping,
     due: Array,
@@ -149,7 +154,7 @@ def judge(
         low, high = wanted - (plays[0] if lanes else plays), most - (plays[0] if lanes else plays)
     if cap:
         behind, low, high = -behind, -high, -low
-    tolerance = np.maximum(FEWEST, PART * middle)
+    tolerance = tolerated(middle)
     allowed = keeping.owed_at_most(float(count.max(initial=0.0)))
     verdicts = np.where(high <= tolerance + ROUNDING, KEPT, OPEN)
     verdicts = np.where(low > np.maximum(tolerance, allowed) + ROUNDING, MISSED, verdicts)
@@ -203,7 +208,7 @@ def _until_small(keeping: Keeping, rates: Array, rounds: Array, asked: Mask) -> 
         return found
     grid = later(float(rounds.max()))
     allowed = np.array([keeping.owed_at_most(one) for one in grid])
-    excess = allowed / np.maximum(FEWEST, PART * rates[asked, None] * grid)  # (asked, grid)
+    excess = allowed / tolerated(rates[asked, None] * grid)  # (asked, grid)
     small = excess <= 1.0
     first = small.argmax(axis=1)
     before = np.maximum(first - 1, 0)

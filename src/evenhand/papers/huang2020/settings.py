@@ -13,6 +13,7 @@ from evenhand.datasets import movielens
 from evenhand.papers.experiment import Data, Experiment, PaperClaim, QuickSize
 from evenhand.papers.huang2020 import claims, figures
 from evenhand.papers.huang2020.claims import BALANCED, BOUNDS, FILMS, FIRST, FREE, SECOND, ZOOM
+from evenhand.papers.verdicts import KEPT
 from evenhand.theory.bounds import balancing_eta
 
 ETAS_ONE, ETAS_TWO = ("1", "10", "1000", "inf"), ("63.55", "inf")
@@ -88,7 +89,7 @@ def _without_constraints(part: str) -> tuple[PaperClaim, ...]:
             "With η = ∞ the constraints are ignored.",
             "section 6.1.1",
             claims.ignored(part),
-            "some arm misses more than one play on average at the end",
+            "some arm misses more plays on average at the end than Evenhand tolerates, which is 1% of what is due",
         ),
         PaperClaim(
             "The time-averaged regret of Opt-NF is always below that of Opt-F, which is 0.",
@@ -127,13 +128,8 @@ def _variants(part: str, ends: Sequence[str]) -> tuple[PaperClaim, ...]:
     )
 
 
-def _seen(part: str, end: str) -> PaperClaim:
-    return PaperClaim(
-        "TSCSF-B and LFG satisfy all constraints as far as a bar chart can show (ours).",
-        "ours",
-        claims.satisfied(part, end, claims.SEEN),
-        "as far as a chart can show: no arm misses 1% of the rounds on average",
-    )
+def _kept(part: str, end: str) -> PaperClaim:
+    return PaperClaim("TSCSF-B and LFG keep the promises to all arms (ours).", "ours", claims.kept(part, end), KEPT)
 
 
 def on_ratings(config: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -236,7 +232,7 @@ EXPERIMENTS = (
                 claims.later_with_eta,
                 "later: by the last checkpoint at which some arm misses more than 1% of the rounds so far",
             ),
-            _seen(FIRST, " eta=1000"),
+            _kept(FIRST, " eta=1000"),
         ),
         draw=figures.final_shares(FIRST, "1000"),
         quick=SMALL,
@@ -261,7 +257,7 @@ EXPERIMENTS = (
                 claims.hardest(SECOND, " eta=63.55", (1, 3)),
                 "harder: each of the two misses more plays at the end than any other arm",
             ),
-            _seen(SECOND, " eta=63.55"),
+            _kept(SECOND, " eta=63.55"),
         ),
         draw=figures.final_shares(SECOND, "63.55"),
         quick=SMALL,
@@ -388,7 +384,7 @@ EXPERIMENTS = (
                 claims.below_opt_f,
                 "at the end, with balanced η",
             ),
-            _seen(FILMS, BALANCED),
+            _kept(FILMS, BALANCED),
             *_variants(FILMS, (BALANCED, FREE)),
         ),
         draw=figures.films,
