@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from evenhand.inference.means import mean_and_reach, ratio_and_reach, student
+from evenhand.inference.means import mean_and_reach, ratio_and_reach, shrunk, student
+from evenhand.inference.sequences import mean_rewards
 from evenhand.inference.shares import share_interval
 
 
@@ -49,3 +50,16 @@ def test_shares_are_those_of_scipy(hits: int) -> None:
 def test_no_trials_tell_nothing() -> None:
     low, high = share_interval([0.0, 0.5], [0.0, 0.5])
     assert (low.tolist()[0], high.tolist()) == (0.0, [1.0, 1.0])
+
+
+def test_rewards_that_are_pending_may_be_the_smallest_or_the_largest() -> None:
+    hundred, sums = np.array([100.0]), np.array([500.0])
+    known = np.concatenate(mean_rewards(hundred, hundred, sums, (0.0, 10.0)))
+    pending = np.concatenate(mean_rewards(hundred + 20.0, hundred, sums, (0.0, 10.0)))
+    assert known == pytest.approx([3.24, 6.76], abs=0.005)
+    assert pending == pytest.approx([2.59, 7.41], abs=0.005)
+
+
+def test_means_of_few_values_are_drawn_to_the_common_mean() -> None:
+    few, many = shrunk(np.array([0.2, 0.6]), np.array([5.0, 500.0]))
+    assert (few, many) == pytest.approx((0.29, 0.6), abs=0.005)

@@ -20,8 +20,10 @@ from evenhand.judgement.claims import (
     STATUSES,
     ClaimVerdict,
     Finding,
+    holm,
     interval,
     judged,
+    lanes_to_decide,
     picked,
     ratio,
     widened,
@@ -177,3 +179,12 @@ def test_what_is_written_is_judged_again_as_before() -> None:
 def test_the_smallest_level_at_which_intervals_contradict() -> None:
     assert claims.smallest_level(lambda level: level >= 0.3) == pytest.approx(0.3)
     assert claims.smallest_level(lambda level: True) == 1e-12
+
+
+def test_p_values_are_corrected_by_holm() -> None:
+    assert holm([0.01, 0.5, 0.02]) == pytest.approx([3 * 0.01, 0.5, 2 * 0.02])
+    assert holm([0.4, 0.9]) == pytest.approx([0.8, 0.9])
+
+
+def test_the_lanes_that_would_decide_grow_with_the_square_of_the_interval() -> None:
+    assert lanes_to_decide((1.0, 0.0, 2.0), lanes=10, limits=[0.5]) == 10 * (1.0 / 0.5) ** 2

@@ -7,7 +7,18 @@ import pytest
 
 from evenhand.judgement.judge import Judgement, Verdict, judge
 from evenhand.judgement.keeping import Keeping
-from evenhand.judgement.sentences import Case, deed, of_all, sentence, tally
+from evenhand.judgement.sentences import (
+    Case,
+    about,
+    counted,
+    deed,
+    forecast,
+    of_all,
+    percent,
+    resting,
+    sentence,
+    tally,
+)
 
 
 def said(keeping: Keeping, plays: float, *, due: float = 1000.0, cap: bool = False) -> str:
@@ -95,3 +106,21 @@ def test_the_rule_of_a_policy_is_named() -> None:
 def test_tallies_add_up() -> None:
     found = judge(Keeping("price"), np.array([10.0, 10.0]), np.array([10.0, 0.0]), 100)
     assert tally([found, found]) == (2, 2, 0)
+
+
+def test_numbers_in_sentences() -> None:
+    assert [percent(share) for share in (0.2, 1 / 3, 0.00012)] == ["20%", "33.3%", "0.012%"]
+    assert [counted(plays) for plays in (1.0, 1.5, 12345.6)] == ["1 play", "1.5 plays", "12,346 plays"]
+    assert [about(rounds) for rounds in (15_100, 8, 99.5)] == ["16,000", "8", "100"]
+
+
+def test_what_an_allowance_forecasts_and_what_waits_for_the_next_promise() -> None:
+    assert forecast(Judgement("undecided", 60.0, 60.0, 60.0, 4.0, 60.0, "eta = 5", 15_100, None), 1000) == (
+        "up to 60 plays may be missing after 1,000 rounds, as eta = 5 allows; from about round 16,000 on that is less "
+        "than 1% of what is due"
+    )
+    assert resting([]) == ""
+    assert resting([("tea", 5.0)]) == "tea is owed 5 plays, which wait for its next promise"
+    assert resting([("tea", 5.0), ("mate", 2.0)]) == (
+        "2 arms are owed plays, which wait for their next promises; tea is owed 5 plays"
+    )

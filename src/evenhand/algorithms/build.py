@@ -56,10 +56,7 @@ def surroundings_of(
 
 
 def build_policy(table: Mapping[str, object], surroundings: Surroundings) -> Policy:
-    """The policy that a table describes: ``algorithm`` with its parameters, or a table for each slot.
-
-    What is not given comes from the surroundings, or is the default of the part.
-    """
+    """The policy that a table describes: ``algorithm`` with its parameters, or a table for each slot."""
     policy = _by_algorithm(table, surroundings) if "algorithm" in table else _by_parts(table, surroundings)
     policy.start(surroundings.arms)
     return policy

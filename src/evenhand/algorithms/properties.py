@@ -42,11 +42,6 @@ def feedback_of(entry: Algorithm) -> dict[str, dict[str, str]]:
     """The kinds of feedback that an algorithm is made for, keys of `FEEDBACK`, each with the parameters that it needs.
 
     Empty: immediate rewards. Any policy runs with any feedback, and learns from what arrives.
-
-    Example:
-        >>> from evenhand.algorithms import find
-        >>> feedback_of(find("op_fcts_d")), feedback_of(find("d_ts"))
-        ({'delayed': {}, 'dependent': {}}, {'dependent': {'evidence': 'optimistic'}, 'changing': {}})
     """
     late = entry.name in LATE_TOO or (entry.paper is not None and entry.paper.key in LATE) or entry.name in ANY_DELAY
     kinds: dict[str, dict[str, str] | None] = {

@@ -16,14 +16,7 @@ from evenhand.messages.changes import VALUES
 
 
 class RewardRange(NamedTuple):
-    """The smallest and the largest reward; policies learn from rewards scaled to [0, 1] by it.
-
-    ``(r − low)/(high − low)``
-
-    Example:
-        >>> RewardRange.of((1.0, 5.0)).scaled([4.0])
-        [0.75]
-    """
+    """The smallest and the largest reward; policies learn from rewards scaled to [0, 1] by it."""
 
     low: float
     high: float

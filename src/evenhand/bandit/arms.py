@@ -105,15 +105,7 @@ RECENT = 1000  # rounds that are remembered
 
 
 class RecentAvailability:
-    """The sets of available arms of the last 1000 rounds, as packed bits.
-
-    Example:
-        >>> recent = RecentAvailability()
-        >>> for packed in (b"\\x80", b"\\xc0", b"\\x80", b"\\x80"):
-        ...     recent.add(packed)
-        >>> recent.frequencies()
-        ([b'\\x80', b'\\xc0'], array([0.75, 0.25]))
-    """
+    """The sets of available arms of the last 1000 rounds, as packed bits."""
 
     def __init__(self) -> None:
         self.rounds: deque[bytes] = deque(maxlen=RECENT)

@@ -51,11 +51,7 @@ class Plan:
 
 
 def make(record: Record, change: ChangeRecord, now: float, replayed: bool = False, key: str = "") -> tuple[str, ...]:
-    """Make a change; the names of the arms and groups whose promise begins.
-
-    With ``replayed`` the promises are known to be feasible, and an arm that was renamed has its present name already.
-    ``key`` is the API key with which the change was asked for.
-    """
+    """Make a change; the names of the arms and groups whose promise begins."""
     with record.noting(change, now):
         plan = plan_of(record, change, replayed)
         if plan.parameters != record.parameters or not np.array_equal(plan.arms.active, record.arms.active):

@@ -51,12 +51,7 @@ class Intervals:
 
 
 def restored_intervals(plain: Mapping[str, Any]) -> tuple[int, list[int], list[float]]:
-    """Stride, rounds and times that `Intervals.dump_intervals` described.
-
-    Example:
-        >>> restored_intervals(Intervals(2, [2, 4], [60.0, 120.0]).dump_intervals())
-        (2, [2, 4], [60.0, 120.0])
-    """
+    """Stride, rounds and times that `Intervals.dump_intervals` described."""
     stride = validate.whole("stride", plain["stride"])
     rounds = [validate.whole("a round", round) for round in plain["rounds"]]
     times = [validate.number("a time", time) for time in plain["times"]]
@@ -73,19 +68,7 @@ Counts = tuple[Array, Array, Array]  # each (arms,): plays, known rewards and th
 
 @dataclass(slots=True)
 class CountHistory(Intervals):
-    """The counts of each arm since the first round, at the ends of intervals.
-
-    With more than 200 arms there are counts at fewer of these rounds, so that they take no more memory.
-
-    Example:
-        >>> history = CountHistory()
-        >>> for round in range(1, 1001):
-        ...     history.decided = 60.0 * round
-        ...     if round == history.next:
-        ...         history.mark(round, 60.0 * round, (np.array([round]), np.zeros(1), np.zeros(1)))
-        >>> len(history.rounds), history.rounds[:3], history.pace()
-        (250, [4, 8, 12], 60.0)
-    """
+    """The counts of each arm since the first round, at the ends of intervals."""
 
     counts: list[Counts | None] = field(default_factory=list)
     played: list[int] = field(default_factory=list)  # rounds that count, without those that leases gave back
@@ -209,10 +192,7 @@ SHOWN = 20  # arms in an excerpt
 
 @dataclass(slots=True)
 class DeficitHistory(Intervals):
-    """The largest deficits in intervals of equally many rounds.
-
-    With more than 200 arms only the largest deficit of all arms is kept.
-    """
+    """The largest deficits in intervals of equally many rounds."""
 
     largest: list[float] = field(default_factory=list)
     deficits: list[Array] = field(default_factory=list)
@@ -243,15 +223,7 @@ class DeficitHistory(Intervals):
         return any(deficit == deficit for deficit in self.largest)
 
     def excerpt(self, names: Sequence[str], worst: Array) -> DeficitExcerpt:
-        """The history of the arms with the largest worst deficits.
-
-        Example:
-            >>> history = DeficitHistory()
-            >>> history.mark(1, 60.0, np.array([0.5, 0.0]), np.array([True, False]))
-            >>> excerpt = history.excerpt(["tea", "coffee"], np.array([0.5, -np.inf]))
-            >>> excerpt.rounds, excerpt.arms, excerpt.deficits, excerpt.largest
-            ((1,), ('tea',), ((0.5,),), (0.5,))
-        """
+        """The history of the arms with the largest worst deficits."""
         from evenhand.messages.lines import DeficitExcerpt
 
         by_arm = bool(self.deficits) or not self.rounds

@@ -25,12 +25,7 @@ class Counts(NamedTuple):
 
 
 def as_counts(given: Mapping[str, Any], names: Sequence[str], limits: RewardRange) -> dict[str, Counts]:
-    """Counts by arm, each given as a pair or as a table with ``plays`` and ``sum``.
-
-    Example:
-        >>> as_counts({"tea": (120, 31)}, ["tea", "coffee"], RewardRange(0.0, 1.0))
-        {'tea': Counts(plays=120.0, sum=31.0)}
-    """
+    """Counts by arm, each given as a pair or as a table with ``plays`` and ``sum``."""
     if not isinstance(given, Mapping):
         raise EvenhandError(f"start_from must be counts by arm, such as {{'tea': (120, 31)}}, got {given!r}")
     return {arm: _counts(arm, value, names, limits) for arm, value in given.items()}
@@ -57,15 +52,7 @@ def _counts(arm: object, value: Any, names: Sequence[str], limits: RewardRange) 
 
 
 def check_learns_from_counts(record: Record) -> None:
-    """Refuse a policy whose evidence is more than a number of rewards per arm and their sum.
-
-    Example:
-        >>> check_learns_from_counts(Record(["tea", "coffee"], "ars_ucb"))
-        Traceback (most recent call last):
-        ...
-        evenhand.core.errors.EvenhandError: ars_ucb cannot start from counts: it holds a choice and learns from the
-        rounds of the hold; use an algorithm such as 'fucb' or 'thompson'
-    """
+    """Refuse a policy whose evidence is more than a number of rewards per arm and their sum."""
     policy, state, label = record.policy, record.state, record.label
     if record.last_total is not None:
         raise EvenhandError("this bandit learns from totals, which name no arm, and takes no counts per arm")
@@ -91,16 +78,7 @@ def check_learns_from_counts(record: Record) -> None:
 
 
 def learn_counts(record: Record, counts: Mapping[str, Counts], source: str) -> None:
-    """Let the policy learn from plays elsewhere; what the arms are owed stays as it is.
-
-    Nothing is drawn, so that a replay has the same result.
-
-    Example:
-        >>> record = Record(["tea", "coffee"], "fucb", parameters={"fractions": 0.5})
-        >>> learn_counts(record, {"tea": Counts(4.0, 1.0)}, "counts")
-        >>> record.state.tally.rewards, record.owed()
-        (array([1., 0.]), array([0., 0.]))
-    """
+    """Let the policy learn from plays elsewhere; what the arms are owed stays as it is."""
     check_learns_from_counts(record)
     plays, sums = np.zeros(len(record.arms)), np.zeros(len(record.arms))
     for arm, one in counts.items():

@@ -158,10 +158,7 @@ def salt_of(seed: int) -> int:
 
 
 def record_lease(record: Record, facts: Mapping[str, Any], able: Available, now: float) -> Lease:
-    """Record a lease, whether it was just granted or is read from a log.
-
-    Its counts count as plays of its rounds from now on, for promises and for the policy.
-    """
+    """Record a lease, whether it was just granted or is read from a log."""
     state, size = record.state, int(facts["decisions"])
     granted = Lease(
         first=state.round + 1,
@@ -450,11 +447,7 @@ def _credit(record: Record, place: int, share: float, plays: int, rounds: int) -
 
 
 def record_return(record: Record, lease: Lease) -> None:
-    """Take the rounds of a lease that were not reported out of the account, whether just now or by a log.
-
-    Their plays are counted no more, and for the promises that they were meant for it is as if there had been no such
-    rounds.
-    """
+    """Take the rounds of a lease that were not reported out of the account, whether just now or by a log."""
     arms, before, unplayed = len(record.arms), lease.reserved(len(record.arms)), lease.open
     note_deficits(record)
     lease.returned = True

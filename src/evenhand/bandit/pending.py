@@ -61,11 +61,7 @@ class RewardRecord:
 
 
 class PendingRewards:
-    """The rewards of decisions: those with rewards that can still arrive, and the last 10,000 of the others.
-
-    They stand in columns, a row per decision in the order of rounds: hundreds of thousands of pending decisions take
-    little memory, and are saved and loaded in milliseconds.
-    """
+    """The rewards of decisions: those with rewards that can still arrive, and the last 10,000 of the others."""
 
     def __init__(self, arms: Arms, plays: int, window: float | None = None) -> None:
         if window is not None:

@@ -259,12 +259,7 @@ class Record:
 
 
 def checked_missing(missing: str | None, window: float | None) -> str:
-    """What a missing reward means, which must be said where rewards can be missing.
-
-    Example:
-        >>> checked_missing(None, None), checked_missing("zero", 60.0)
-        ('never', 'zero')
-    """
+    """What a missing reward means, which must be said where rewards can be missing."""
     meaning = "never" if missing is None else validate.one_of("missing", missing, ("never", "lost", "zero"))
     if meaning == "never" and window is not None:
         fault = "window needs missing," if missing is None else "missing='never' is without a window; with one, say"
@@ -281,12 +276,7 @@ def checked_missing(missing: str | None, window: float | None) -> str:
 
 
 def label_of(algorithm: str | Mapping[str, Any]) -> str:
-    """The name of an algorithm, or the kinds of a table of parts.
-
-    Example:
-        >>> label_of({"index": "ucb", "fairness": {"kind": "deficit_first"}})
-        'ucb + deficit_first'
-    """
+    """The name of an algorithm, or the kinds of a table of parts."""
     if isinstance(algorithm, str):
         return algorithm
     if algorithm.get("name"):
@@ -303,12 +293,7 @@ def policy_for(
     checked: bool = False,
     retired: Collection[str] = (),
 ) -> Policy:
-    """The policy for some arms.
-
-    Example:
-        >>> policy_for("fucb", {"fractions": [0.1, 0.2]}, ["tea", "coffee"]).fractions
-        array([0.1, 0.2])
-    """
+    """The policy for some arms."""
     from evenhand.algorithms.build import Surroundings, build_policy  # loaded when a bandit is made
 
     try:
@@ -395,10 +380,7 @@ def split(algorithm: Any, parameters: Mapping[str, Any]) -> tuple[str | dict[str
 
 
 class Chance:
-    """Independent random streams, each found by its number alone.
-
-    A bandit that reads from a log what happened need not draw what was drawn then, and goes on with the same numbers.
-    """
+    """Independent random streams, each found by its number alone."""
 
     def __init__(self, seed: int) -> None:
         key = np.random.SeedSequence(seed).generate_state(2, np.uint64)

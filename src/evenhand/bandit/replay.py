@@ -28,17 +28,7 @@ def recorded_slots(record: Record) -> tuple[str, ...]:
 
 
 class Recorder:
-    """Says how the memories of the parts have changed since it was last asked, for a log.
-
-    Example:
-        >>> from evenhand import Bandit
-        >>> bandit = Bandit(["tea", "coffee"], "thompson", seed=3)
-        >>> recorder, decision = Recorder(bandit._record), bandit.decide()
-        >>> bandit.observe(decision.id, {decision.names[0]: 1.0})
-        {'coffee': 'accepted'}
-        >>> recorder.changes()["index"]["fields"]["successes"]
-        {'at': [1], 'to': {'dtype': 'float64', 'values': [1.0]}}
-    """
+    """Says how the memories of the parts have changed since it was last asked, for a log."""
 
     def __init__(self, record: Record) -> None:
         self._record, self._slots = record, recorded_slots(record)

@@ -44,19 +44,7 @@ DISPENSABLE = ("late", "lost", " 95% interval", "95% interval", "pending", "max 
 
 
 def show_decisions(decisions: Sequence[Decision]) -> None:
-    """Print one row per decision; where they are known, the propensities of all available arms, too.
-
-    Example:
-        >>> from evenhand.answers import ArmPropensity, Decision
-        >>> from evenhand.messages.answers import moment
-        >>> arms = ArmPropensity("tea", 0.5, 0.0), ArmPropensity("mate", 0.25, 0.0)
-        >>> show_decisions([Decision("7", 7, moment(0.0), arms, version=0, propensities=None)])
-        <BLANKLINE>
-         decision   round   arms        propensity
-         ─────────────────────────────────────────
-         7          7       tea, mate   0.5, 0.25
-        <BLANKLINE>
-    """
+    """Print one row per decision; where they are known, the propensities of all available arms, too."""
     table = table_of("decision", "round", "arms", "propensity")
     for one in decisions:
         propensity = ", ".join(f"{arm.propensity:.3g}" for arm in one.arms if arm.propensity is not None)
@@ -73,18 +61,7 @@ def show_decisions(decisions: Sequence[Decision]) -> None:
 
 
 def show_rewards(results: Sequence[RewardResult]) -> None:
-    """Print one row per reward: whether it was accepted, and why not.
-
-    Example:
-        >>> from evenhand.answers import RewardResult
-        >>> tea = RewardResult(decision="7", arm="tea", status="accepted", message="")
-        >>> mate = RewardResult(decision="7", arm="mate", status="conflict", message="received a reward of 0 before")
-        >>> show_rewards([tea, mate])
-         decision   arm    status     reason
-         ──────────────────────────────────────────────────────────
-         7          tea    accepted
-         7          mate   conflict   received a reward of 0 before
-    """
+    """Print one row per reward: whether it was accepted, and why not."""
     table = table_of("decision", "arm", "status", "reason")
     for one in results:
         colour = COLOURS.get(one.status, "red")
@@ -94,17 +71,7 @@ def show_rewards(results: Sequence[RewardResult]) -> None:
 
 
 def show_allocations(allocations: Sequence[AllocationSummary]) -> None:
-    """Print one row per allocation; with its health where that is known.
-
-    Example:
-        >>> from evenhand.answers import AllocationSummary
-        >>> from evenhand.messages.answers import moment
-        >>> counts = {"arms": 2, "round": 1200, "created": moment(1_790_000_000.0)}
-        >>> show_allocations([AllocationSummary(name="drinks", algorithm="fucb", closed=False, **counts)])
-         allocation   algorithm   arms   rounds   state   created
-         ────────────────────────────────────────────────────────────────────────
-         drinks       fucb        2      1,200    open    2026-09-21 14:13:20 UTC
-    """
+    """Print one row per allocation; with its health where that is known."""
     table = table_of("allocation", "algorithm", "arms", "rounds", "state", "created")
     table.columns[4].no_wrap = any(one.health is None for one in allocations)
     for one in allocations:
@@ -232,18 +199,7 @@ def _parameter(arms: Sequence[str], value: object) -> str:
 
 
 def show_decision(one: DecisionOutcome) -> None:
-    """Print a decision: one row per arm that played, and the arms that could play.
-
-    Example:
-        >>> from evenhand.answers import ArmOutcome
-        >>> from evenhand.messages.answers import moment
-        >>> tea = ArmOutcome("tea", 0.75, 0.0, 1.0, "received")
-        >>> show_decision(DecisionOutcome("7", 7, moment(0.0), (tea,), ("tea", "mate")))
-        decision 7 of 1970-01-01T00:00:00.000000Z, available: tea, mate
-         arm   propensity   reward   status
-         ────────────────────────────────────
-         tea   0.75         1        received
-    """
+    """Print a decision: one row per arm that played, and the arms that could play."""
     rows = ((arm.arm, number(arm.propensity), number(arm.reward), arm.status) for arm in one.arms)
     console = console_for_tables()
     available = escape(", ".join(one.available))
@@ -252,15 +208,7 @@ def show_decision(one: DecisionOutcome) -> None:
 
 
 def show_arms(arms: Sequence[Arm]) -> None:
-    """Print one row per arm: what it is promised, and whether it is retired.
-
-    Example:
-        >>> show_arms([Arm("tea", False, fraction=0.25), Arm("mate", True, fraction=0.0)])
-         arm    fraction   state
-         ─────────────────────────
-         tea    0.25       active
-         mate   0          retired
-    """
+    """Print one row per arm: what it is promised, and whether it is retired."""
     there = [name for name, _ in VALUES.values() if any(getattr(one, name) is not None for one in arms)]
     rows = (
         (one.arm, *(number(getattr(one, name)) for name in there), "retired" if one.retired else "active")
@@ -270,13 +218,7 @@ def show_arms(arms: Sequence[Arm]) -> None:
 
 
 def show_events(events: Sequence[Event]) -> None:
-    """Print one line per event: its sequence, time and kind, and what happened as JSON.
-
-    Example:
-        >>> from evenhand.messages.answers import moment
-        >>> show_events([Event(2, moment(0.0), "decide", 1, {"arms": ["tea"]}, None)])
-        2 1970-01-01T00:00:00.000000Z decide {"arms": ["tea"]}
-    """
+    """Print one line per event: its sequence, time and kind, and what happened as JSON."""
     console = console_for_tables()
     for one in events:
         data = escape(json.dumps(one.data))
@@ -284,19 +226,7 @@ def show_events(events: Sequence[Event]) -> None:
 
 
 def show_webhooks(webhooks: Sequence[Webhook]) -> None:
-    """Print one row per webhook.
-
-    Example:
-        >>> from evenhand.messages.answers import Delivery, moment
-        >>> last = Delivery(7, 1, moment(0.0), 0.25, 200, None)
-        >>> show_webhooks([Webhook("6f", "https://example.org", None, 7, moment(0.0), None, None, None, None, (last,))])
-         webhook   address               kinds   delivered   state   error
-         ─────────────────────────────────────────────────────────────────
-         6f        https://example.org   all     7           sends
-         webhook   event   attempt   sent                          seconds   status   error
-         ──────────────────────────────────────────────────────────────────────────────────
-         6f        7       1         1970-01-01T00:00:00.000000Z   0.250     200
-    """
+    """Print one row per webhook."""
     rows = []
     for one in webhooks:
         state = "disabled" if one.disabled else "fails" if one.failing else "sends"
@@ -321,23 +251,7 @@ def show_webhooks(webhooks: Sequence[Webhook]) -> None:
 
 
 def show_lease(lease: Lease, drawn: Sequence[LeasedDecision] = ()) -> None:
-    """Print a lease: until when it is to be played and reported, one row per arm, and the decisions that were drawn.
-
-    Example:
-        >>> from evenhand import Bandit
-        >>> from evenhand.client import LeasedDecision
-        >>> lease = Bandit(["tea", "coffee"], "fucb", fractions={"coffee": 0.25}, seed=1).lease(8, now=0.0)
-        >>> show_lease(lease, [LeasedDecision("1", 0, ("tea",))])
-        lease 1: 8 decisions from round 1 on
-        play them until 1970-01-01T00:01:00.000000Z, and report them until 1970-01-01T00:02:00.000000Z
-         arm      decisions   propensity
-         ───────────────────────────────
-         tea      6           0.75
-         coffee   2           0.25
-         decision   position   arms
-         ──────────────────────────
-         1          0          tea
-    """
+    """Print a lease: until when it is to be played and reported, one row per arm, and the decisions that were drawn."""
     console = console_for_tables()
     times = f"play them until {rfc3339(lease.expires)}, and report them until {rfc3339(lease.report_by)}"
     console.print(
@@ -352,14 +266,7 @@ def show_lease(lease: Lease, drawn: Sequence[LeasedDecision] = ()) -> None:
 
 
 def show_report(report: LeaseReport) -> None:
-    """Print what the service took of a report of a lease.
-
-    Example:
-        >>> show_report(LeaseReport("1", 600, True, 100, 2, 1, 0))
-         lease   played   new   rest       accepted   duplicate   late
-         ─────────────────────────────────────────────────────────────
-         1       600      100   returned   2          1           0
-    """
+    """Print what the service took of a report of a lease."""
     counts = (f"{count:,}" for count in (report.accepted, report.duplicate, report.late))
     rest = "returned" if report.returned else "open"
     row = report.id, f"{report.played:,}", f"{report.added:,}", rest, *counts
@@ -367,31 +274,13 @@ def show_report(report: LeaseReport) -> None:
 
 
 def show_offered(algorithms: Sequence[AlgorithmInfo]) -> None:
-    """Print one row per algorithm that a service has.
-
-    Example:
-        >>> show_offered([AlgorithmInfo("ucb1", "the largest upper bound plays", "none", "nothing", {}, ())])
-         algorithm   promises   description
-         ────────────────────────────────────────────────────
-         ucb1        none       the largest upper bound plays
-    """
+    """Print one row per algorithm that a service has."""
     rows = ((one.name, one.promises, one.summary) for one in algorithms)
     show(table_of("algorithm", "promises", "description", rows=rows))
 
 
 def show_parameters(algorithm: AlgorithmInfo) -> None:
-    """Print an algorithm of a service: what it promises, and one row per parameter.
-
-    Example:
-        >>> from evenhand.messages.answers import AlgorithmParameter
-        >>> tolerance = AlgorithmParameter("tolerance", "number", False, 0.0, "plays of arrears")
-        >>> show_parameters(AlgorithmInfo("fucb", "FUCB: arrears first", "share", "shares", {}, (tolerance,)))
-        FUCB: arrears first
-        promise: shares
-         parameter   type     default   description
-         ───────────────────────────────────────────────
-         tolerance   number   0.0       plays of arrears
-    """
+    """Print an algorithm of a service: what it promises, and one row per parameter."""
     console = console_for_tables()
     console.print(escape(f"{algorithm.summary}\npromise: {algorithm.promise}"), highlight=False)
     rows = []

@@ -117,12 +117,7 @@ def target_of(
     lanes: int | None,
     rewards: str = "0,1",
 ) -> Target:
-    """The policy to evaluate that the options describe.
-
-    Example:
-        >>> target_of(None, "fucb", ["fractions={tea=0.2}", "evidence=optimistic"], seed=0, lanes=None).parameters
-        {'fractions': {'tea': 0.2}, 'evidence': 'optimistic'}
-    """
+    """The policy to evaluate that the options describe."""
     from evenhand.algorithms.build import importing_from
     from evenhand.bandit.evaluation.targets import LANES, FixedShares, Learner
 

@@ -147,12 +147,7 @@ def _plain(key: Key) -> dict[str, Any]:
 
 
 def _moment(expires: str | None) -> float | None:
-    """Seconds since the epoch at which a key expires, from a time to live or a date.
-
-    Example:
-        >>> _moment("2026-12-31"), _moment("2026-12-31T12:00:00+01:00"), _moment(None)
-        (1798675200.0, 1798714800.0, None)
-    """
+    """Seconds since the epoch at which a key expires, from a time to live or a date."""
     if expires is None:
         return None
     if TIME.fullmatch(expires):

@@ -106,12 +106,7 @@ def _reported(answer: LeaseReport) -> Answer:
 
 
 def _by_arm(rewards: list[str]) -> dict[str, dict[int, float]]:
-    """Rewards by arm and position.
-
-    Example:
-        >>> _by_arm(["0:tea=1", "17:a:b=0.5", "3:tea=0"])
-        {'tea': {0: 1.0, 3: 0.0}, 'a:b': {17: 0.5}}
-    """
+    """Rewards by arm and position."""
     by_arm: dict[str, dict[int, float]] = {}
     for text, value in numbers("--reward", FORM, EXAMPLE, rewards).items():
         position, colon, arm = text.partition(":")

@@ -26,12 +26,7 @@ MOST = 50  # items in the table of an evaluation
 
 
 def plus_minus(mean: float, stderr: float | None, digits: int | None = None) -> str:
-    """Mean ± standard error, with two significant digits of the error.
-
-    Example:
-        >>> plus_minus(1234.5678, 0.0123)
-        '1,234.568 ± 0.012'
-    """
+    """Mean ± standard error, with two significant digits of the error."""
     if not math.isfinite(mean):
         return str(mean)
     known = stderr is not None and math.isfinite(stderr)

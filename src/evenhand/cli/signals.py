@@ -19,10 +19,7 @@ class Ended(KeyboardInterrupt):
 
 
 def ended(number: int, frame: FrameType | None) -> None:
-    """End as an interrupt does, so that workers and unfinished files go; while a module is loaded, end at once.
-
-    A compiled module would turn an interrupt into another error.
-    """
+    """End as an interrupt does, so that workers and unfinished files go; while a module is loaded, end at once."""
     message = "interrupted"
     if number != INTERRUPT:
         import signal

@@ -70,12 +70,7 @@ def address(url: str) -> str:
 
 
 def path_to(name: str, *rest: str) -> str:
-    """The path to an allocation, or to a part of it.
-
-    Example:
-        >>> path_to("drinks", "arms", "green tea/hot")
-        '/v1/allocations/drinks/arms/green%20tea%2Fhot'
-    """
+    """The path to an allocation, or to a part of it."""
     for what, part in zip(("an allocation", "a part", "an arm"), (name, *rest), strict=False):
         # Dots would change the path, and a lone surrogate cannot be encoded.
         if not isinstance(part, str) or part in ("", ".", "..") or any("\ud800" <= one <= "\udfff" for one in part):
@@ -112,14 +107,7 @@ def problem_in(body: bytes) -> Problem | None:
 
 
 def service_error(call: Call, response: httpx.Response, body: bytes) -> ServiceError:
-    """The error for an answer that is not successful.
-
-    Example:
-        >>> answer = httpx.Response(301, headers={"Location": "https://example.org/"})
-        >>> print(service_error(Call("GET", "http://example.org/v1/access"), answer, b""))
-        GET http://example.org/v1/access was answered with 301 Moved Permanently, a redirect to https://example.org/;
-        redirects are not followed: use that address
-    """
+    """The error for an answer that is not successful."""
     problem = problem_in(body)
     if problem is not None:
         return ServiceError(problem.detail, problem.code, problem.errors, response.status_code, problem.request_id)

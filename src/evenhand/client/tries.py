@@ -36,14 +36,7 @@ REASONS = {
 
 @dataclass(frozen=True)
 class Limits:
-    """How often and for how long a call is tried.
-
-    Example:
-        >>> Limits(timeout=0.0)
-        Traceback (most recent call last):
-        ...
-        evenhand.core.errors.EvenhandError: timeout must be above 0 seconds, got 0.0
-    """
+    """How often and for how long a call is tried."""
 
     timeout: float = 10.0
     retries: int = 10

@@ -125,12 +125,7 @@ class MissingPart(EvenhandError):
 
 
 def nearest(name: str, known: Iterable[object]) -> str:
-    """A hint at the nearest known name, or at all of them where none is near.
-
-    Example:
-        >>> nearest("exploratoin", ["exploration", "plays"]), nearest("context", ["count", "time"])
-        ("; did you mean 'exploration'?", '; known: count, time')
-    """
+    """A hint at the nearest known name, or at all of them where none is near."""
     names = {str(one).lower(): one for one in known}
     close = [one for one in difflib.get_close_matches(str(name).lower(), list(names), cutoff=0.5) if _alike(name, one)]
     return f"; did you mean {names[close[0]]!r}?" if close else f"; known: {', '.join(map(str, names.values()))}"
@@ -145,22 +140,12 @@ def _alike(name: str, known: str) -> bool:
 
 
 def number_of(count: int, one: str, many: str = "") -> str:
-    """A number with its noun.
-
-    Example:
-        >>> number_of(1, "entry", "entries"), number_of(2, "entry", "entries"), number_of(1200, "arm")
-        ('1 entry', '2 entries', '1,200 arms')
-    """
+    """A number with its noun."""
     return f"{count:,} {one if count == 1 else many or one + 's'}"
 
 
 def there_are(count: int, one: str, many: str = "") -> str:
-    """That there are so many of something.
-
-    Example:
-        >>> there_are(1, "arm"), there_are(3, "arm")
-        ('there is 1 arm', 'there are 3 arms')
-    """
+    """That there are so many of something."""
     return f"there {'is' if count == 1 else 'are'} {number_of(count, one, many)}"
 
 

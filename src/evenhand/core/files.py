@@ -55,10 +55,7 @@ def check_folder(folder: Path) -> None:
 
 @contextmanager
 def alone_in(folder: Path, shared: bool = False) -> Iterator[None]:
-    """Keep other processes that ask for it out of a folder during the block; a process that dies lets go.
-
-    Where the system has no locks on folders, nothing is locked.
-    """
+    """Keep other processes that ask for it out of a folder during the block; a process that dies lets go."""
     try:
         import fcntl
     except ImportError:  # Windows

@@ -263,10 +263,7 @@ class World:
         self._chance: Array | None = None
 
     def free_pull(self) -> Feedback:
-        """Every arm is pulled once before round 1; returns what becomes known of it before that round.
-
-        Rewards and delays come from a stream of their own, so that those of the rounds stay the same.
-        """
+        """Every arm is pulled once before round 1; returns what becomes known of it before that round."""
         environment, shape = self.environment, (self.lanes, self.environment.arms)
         if environment.rewards.rows is not None:
             raise EvenhandError("a log of rewards has no round before the first; run without free_start")
@@ -313,10 +310,7 @@ class World:
         return self._stretch - self.round % self._stretch
 
     def hold(self, played: Mask, rounds: int) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Several rounds in which the same arms play, as if `observe` and `step` were called in each.
-
-        For a world that `can_hold`.
-        """
+        """Several rounds in which the same arms play, as if `observe` and `step` were called in each."""
         self.observe()
         self._observed = False
         rows = slice(self._place, self._place + rounds)

@@ -16,12 +16,7 @@ NORMAL = 1.959963984540054  # 97.5% of a normal distribution lie below
 
 
 def mean_and_error(values: NDArray[Any]) -> tuple[Array, Array]:
-    """Mean and standard error over the last axis; the error is NaN for a single value.
-
-    Example:
-        >>> mean_and_error(np.array([1.0, 2.0, 3.0]))[1].round(3)
-        np.float64(0.577)
-    """
+    """Mean and standard error over the last axis; the error is NaN for a single value."""
     count = values.shape[-1]
     spread = np.full(values.shape[:-1], np.nan) if count < 2 else values.std(axis=-1, ddof=1) / np.sqrt(count)
     return values.mean(axis=-1), spread
@@ -29,25 +24,14 @@ def mean_and_error(values: NDArray[Any]) -> tuple[Array, Array]:
 
 @cache
 def student(count: int, confidence: float = CONFIDENCE) -> float:
-    """Standard errors from the mean of so many values to either end of its interval; NaN for a single value.
-
-    Example:
-        >>> round(student(10), 3), round(student(1000), 3)
-        (2.262, 1.962)
-    """
+    """Standard errors from the mean of so many values to either end of its interval; NaN for a single value."""
     from scipy.special import stdtrit
 
     return float(stdtrit(count - 1, 0.5 + confidence / 2.0)) if count > 1 else math.nan
 
 
 def mean_and_reach(values: NDArray[Any], confidence: float = CONFIDENCE) -> tuple[Array, Array]:
-    """Mean over the last axis, and half the length of its interval; NaN for a single value.
-
-    Example:
-        >>> mean, reach = mean_and_reach(np.array([1.0, 2.0, 3.0]))
-        >>> float(mean), float(reach.round(2))
-        (2.0, 2.48)
-    """
+    """Mean over the last axis, and half the length of its interval; NaN for a single value."""
     mean, error = mean_and_error(values)
     return mean, student(values.shape[-1], confidence) * error
 
@@ -56,11 +40,6 @@ def ratio_and_reach(over: Array, under: Array, confidence: float = CONFIDENCE) -
     """The ratio of two means of the same lanes, and half the length of its interval by linearisation.
 
     ``ρ = Σ y/Σ x``, and the interval is that of the mean of ``(y − ρ x)/x̄``
-
-    Example:
-        >>> ratio, reach = ratio_and_reach(np.array([1.0, 2.0, 3.0]), np.array([2.0, 4.0, 6.0]))
-        >>> ratio, reach
-        (0.5, 0.0)
     """
     scale = float(under.mean())
     if scale == 0.0:
@@ -76,17 +55,6 @@ def shrunk(means: Array, counts: Array) -> Array:
     The largest of many noisy means is too large; that of these is nearly unbiased. With 200 arms of means from 0.3 to
     0.6 and 20 values each, equal promises of 50% in all cost 0.074 per round: by the means as they are 0.179, by these
     0.107, and where the bias is bootstrapped away 0.128.
-
-    Args:
-        means: (arms,), in [0, 1].
-        counts: (arms,), numbers of values, at least 1.
-
-    Returns:
-        (arms,), in [0, 1].
-
-    Example:
-        >>> shrunk(np.array([0.2, 0.6]), np.array([5.0, 500.0])).round(2)
-        array([0.29, 0.6 ])
 
     Source: DerSimonian and Laird 1986, Meta-analysis in clinical trials (μ and τ²); Efron and Morris 1973 (shrinkage).
     """

@@ -60,15 +60,6 @@ def mean_rewards(
 
     For the lower end these are the smallest reward, for the upper end the largest. So the interval also holds where a
     reward's value decides whether and when it arrives, as where successes alone are reported.
-
-    Example:
-        >>> hundred, sums = np.array([100.0]), np.array([500.0])
-        >>> low, high = mean_rewards(hundred, hundred, sums, (0.0, 10.0))
-        >>> low.round(2), high.round(2)
-        (array([3.24]), array([6.76]))
-        >>> low, high = mean_rewards(hundred + 20.0, hundred, sums, (0.0, 10.0))  # 20 are pending
-        >>> low.round(2), high.round(2)
-        (array([2.59]), array([7.41]))
     """
     smallest, largest = limits
     scaled = np.clip((sums - smallest * certain) / (largest - smallest), 0.0, certain)

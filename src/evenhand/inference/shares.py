@@ -17,19 +17,6 @@ def share_interval(hits: ArrayLike, trials: ArrayLike, confidence: float = CONFI
     The ends hold for trials of different probabilities, each given the past, too: the lower one where none was larger,
     the upper one where none was smaller. Counts that are no whole numbers lie between those that are.
 
-    Args:
-        hits: h, in [0, trials].
-        trials: n, fixed before they began.
-        confidence: with which the interval contains the probability.
-
-    Returns:
-        The lower and the upper ends, in [0, 1].
-
-    Example:
-        >>> low, high = share_interval([0, 5], 10)
-        >>> low.round(3), high.round(3)
-        (array([0.   , 0.187]), array([0.308, 0.813]))
-
     Source: Clopper and Pearson 1934, The use of confidence or fiducial limits illustrated in the case of the binomial.
     """
     from scipy.special import betaincinv

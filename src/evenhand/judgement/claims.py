@@ -182,10 +182,7 @@ def widened(measured: Interval, lanes: int, confidence: float) -> Interval:
 
 
 def outside(measured: Interval, lanes: int, claimed: tuple[float, float]) -> float:
-    """The p-value of an estimate outside of what is claimed: Student's test, two-sided; 1 where it lies inside.
-
-    It is at most 0.05 exactly where the whole 95% interval lies outside.
-    """
+    """The p-value of an estimate outside of what is claimed: Student's test, two-sided; 1 where it lies inside."""
     from scipy.special import stdtr
 
     mean, low, high = measured
@@ -204,12 +201,7 @@ def picked(finding: Finding, number: int) -> Finding:
 
 
 def smallest_level(contradicts: Callable[[float], bool]) -> float:
-    """The p-value of what is decided by intervals: the smallest level at which they contradict a claim.
-
-    Example:
-        >>> round(smallest_level(lambda level: level >= 0.02), 6)
-        0.02
-    """
+    """The p-value of what is decided by intervals: the smallest level at which they contradict a claim."""
     low, high = 1e-12, 1.0
     if contradicts(low):
         return low
@@ -223,10 +215,6 @@ def lanes_to_decide(measured: Interval, lanes: int, limits: Sequence[float]) -> 
     """About how many lanes make an interval so narrow that it reaches none of the limits, were the estimate the truth.
 
     ``n (h/δ)²`` for half its width h and the distance δ of the estimate from the nearest limit.
-
-    Example:
-        >>> lanes_to_decide((1.0, 0.0, 2.0), lanes=10, limits=[0.5])
-        40
     """
     mean, low, high = measured
     half = (high - low) / 2.0
@@ -240,10 +228,6 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """P-values corrected for their number by Holm's method.
 
     Sorted, the k-th of n is multiplied by ``n + 1 − k``, and is at least the one before and at most 1.
-
-    Example:
-        >>> holm([0.01, 0.5, 0.02])
-        [0.03, 0.5, 0.04]
 
     Source: Holm 1979, A simple sequentially rejective multiple test procedure.
     """

@@ -27,13 +27,7 @@ ROUNDING = 1e-9  # plays
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What can be said of one promise.
-
-    Example:
-        >>> found = judge(Keeping("price"), due=np.array([200.0]), plays=np.array([180.0]), rounds=1000)[0]
-        >>> found.verdict, found.behind, found.tolerance
-        ('missed', 20.0, 2.0)
-    """
+    """What can be said of one promise."""
 
     verdict: Verdict
     behind: float
@@ -118,25 +112,6 @@ def judge(
       Clopper and Pearson's after a fixed number of rounds and over lanes, whose ends are each wrong in at most 5%;
     - Student's of the mean D over lanes for counts (not beyond the lane furthest behind, and the one furthest ahead),
       prices and merit, with ends of the same kind.
-
-    Args:
-        keeping: how the policy keeps its promises.
-        due: (promises,) or (lanes, promises), plays due.
-        plays: (promises,) of one allocation, or (lanes, promises).
-        rounds: over which they are due; a number, or (promises,).
-        online: whether one looks again and again.
-        cap: whether ``due`` is the most that may be played.
-        at_once: the most plays per round of the arms of each promise.
-        due_at_most: (promises,), where ``due`` is known to lie between two numbers only, as with merits, the larger.
-        confidence: of the sequences that hold at all times.
-
-    Returns:
-        A judgement of each promise.
-
-    Example:
-        >>> found = judge(Keeping("chance"), np.array([1000.0, 1000.0]), np.array([980.0, 800.0]), 10_000)
-        >>> [found[place].verdict for place in range(2)]
-        ['undecided', 'missed']
     """
     lanes = plays.ndim > 1
     sure = np.broadcast_to(due, plays.shape)

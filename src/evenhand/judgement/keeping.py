@@ -16,12 +16,7 @@ LATEST = 1e9  # rounds up to which a round is sought from which on arrears are s
 
 @dataclass(frozen=True)
 class Keeping:
-    """How the promises of a policy are kept, and what may be owed meanwhile.
-
-    Example:
-        >>> Keeping("count", allowance=lambda rounds: 3.5).owed_at_most(100)
-        3.5
-    """
+    """How the promises of a policy are kept, and what may be owed meanwhile."""
 
     keeps: Keeps = "price"
     """``count``: what is owed is played first, or counts in a queue; ``chance``: drawn with the promised probability;
@@ -63,14 +58,7 @@ def later(rounds: float) -> Any:
 
 
 def keeping_of(policy: Policy, arms: int, rounds: int) -> Keeping:
-    """How a policy of so many arms keeps its promises within so many rounds.
-
-    Example:
-        >>> from evenhand.algorithms import lfg
-        >>> found = keeping_of(lfg([0.1, 0.2], eta=5.0), 2, 1000)
-        >>> found.keeps, found.parameter
-        ('count', 'eta = 5')
-    """
+    """How a policy of so many arms keeps its promises within so many rounds."""
     arrears = policy.fairness.traits.arrears
     value = np.unique(np.asarray(getattr(policy.fairness, arrears), dtype=float)) if arrears else np.empty(0)
     parameter = f"{arrears} = {value[0]:.6g}" if value.size == 1 and value[0] > 0.0 else arrears * (value.size > 1)

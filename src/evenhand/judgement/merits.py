@@ -15,18 +15,6 @@ def allowed_shares(merit: Merit, low: Array, high: Array, plays: int = 1) -> tup
 
     ``m f_i/(f_i + Σ_{j≠i} F_j)`` with the smallest merit f and the largest merit F of each interval, and the other way
     round; at most 1.
-
-    Args:
-        merit: f, of a mean in [0, 1].
-        low: (arms,), lower ends of the means, on the scale [0, 1].
-        high: (arms,), upper ends.
-        plays: m, arms that play per round.
-
-    Example:
-        >>> from evenhand.merit import Linear
-        >>> least, most = allowed_shares(Linear(1.0, 1.0), np.array([0.0, 0.5]), np.array([0.5, 1.0]))
-        >>> least.round(3), most.round(3)
-        (array([0.333, 0.5  ]), array([0.5  , 0.667]))
     """
     tried = merit(low + (high - low) * np.linspace(0.0, 1.0, POINTS)[:, np.newaxis])
     worst, best = tried.min(axis=0), tried.max(axis=0)

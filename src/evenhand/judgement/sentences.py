@@ -127,40 +127,18 @@ PROMISES = (
 
 
 def sentence(case: Case) -> str:
-    """What is true of a promise, without the full stop.
-
-    Example:
-        >>> found = Judgement("missed", 12.0, 12.0, 12.0, 4.0, 0.0, "", None, None)
-        >>> sentence(Case("tea", 0.4, found))
-        'tea is 12 plays behind the 40% that it was promised'
-        >>> found = Judgement("undecided", 12.0, 12.0, 12.0, 4.0, 60.0, "eta = 5", 15_100, None)
-        >>> sentence(Case("It", 0.4, found)).partition("promised")[2]
-        ', as eta = 5 allows; from about round 16,000 on that is less than 1% of what is due'
-    """
+    """What is true of a promise, without the full stop."""
     return next(one.text(case) for one in PROMISES if one.premise(case))
 
 
 def forecast(worst: Judgement, rounds: int) -> str:
-    """How far a policy may be behind the smallest promise after so many rounds, and what allows it.
-
-    Example:
-        >>> forecast(Judgement("undecided", 60.0, 60.0, 60.0, 4.0, 60.0, "eta = 5", 15_100, None), 1000)
-        'up to 60 plays may be missing after 1,000 rounds, as eta = 5 allows; from about round 16,000 on that is less
-         than 1% of what is due'
-    """
+    """How far a policy may be behind the smallest promise after so many rounds, and what allows it."""
     missing = f"up to {counted(worst.behind)} may be missing after {rounds:,} rounds"
     return f"{missing}, as {worst.parameter} allows; {small(worst)}"
 
 
 def of_all(kept: int, missed: int, undecided: int) -> str:
-    """What became of all promises, as a sentence without the full stop.
-
-    Example:
-        >>> of_all(3, 0, 0), of_all(0, 1, 0)
-        ('All 3 promises are kept', 'The promise is missed')
-        >>> of_all(1, 1, 2)
-        '1 of 4 promises is kept, 1 is missed and 2 are undecided'
-    """
+    """What became of all promises, as a sentence without the full stop."""
     count = kept + missed + undecided
     if count == 1 and undecided:
         return "It is undecided whether the promise is kept"
@@ -178,13 +156,7 @@ def of_all(kept: int, missed: int, undecided: int) -> str:
 
 
 def resting(owed: Sequence[tuple[str, float]]) -> str:
-    """To whom plays are owed that wait for the next promise, the most first, without the full stop; empty for nobody.
-
-    Example:
-        >>> resting([("tea", 5.0)]), resting([("tea", 5.0), ("mate", 2.0)])
-        ('tea is owed 5 plays, which wait for its next promise',
-         '2 arms are owed plays, which wait for their next promises; tea is owed 5 plays')
-    """
+    """To whom plays are owed that wait for the next promise, the most first, without the full stop."""
     if not owed:
         return ""
     (name, most), *more = owed
@@ -195,16 +167,7 @@ def resting(owed: Sequence[tuple[str, float]]) -> str:
 
 
 def deed(cases: Sequence[Case], noun: str = "promise") -> str:
-    """What a policy of a simulation did with its promises, as the predicate of a sentence.
-
-    Example:
-        >>> kept = Judgement("kept", 0.0, 0.0, 0.0, 4.0, 0.0, "", None, None)
-        >>> missed = Judgement("missed", 12.0, 12.0, 12.0, 4.0, 0.0, "", None, None)
-        >>> deed([Case("tea", 0.4, kept), Case("coffee", 0.1, kept)], "share by merit")
-        'kept both shares by merit'
-        >>> deed([Case("tea", 0.4, kept), Case("coffee", 0.1, missed)])
-        'left coffee short by 12 plays (1 of 2 promises kept)'
-    """
+    """What a policy of a simulation did with its promises, as the predicate of a sentence."""
     several = noun.replace("promise", "promises").replace("share", "shares")
     kept = sum(case.judgement.verdict == "kept" for case in cases)
     undecided = [case for case in cases if case.judgement.verdict == "undecided" and not case.by_rule]
@@ -251,12 +214,7 @@ def _amounts(missed: Sequence[Case], phrase: str) -> list[str]:
 
 
 def listed(parts: Sequence[str]) -> str:
-    """Parts of a sentence with commas, and "and" before the last.
-
-    Example:
-        >>> listed(["tea", "coffee", "milk"])
-        'tea, coffee and milk'
-    """
+    """Parts of a sentence with commas, and "and" before the last."""
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
@@ -272,12 +230,7 @@ def all_of(count: int) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as a percentage with about three digits.
-
-    Example:
-        >>> percent(0.2), percent(1 / 3), percent(0.00012)
-        ('20%', '33.3%', '0.012%')
-    """
+    """A share as a percentage with about three digits."""
     return f"{100.0 * share:.3g}%"
 
 
@@ -287,22 +240,12 @@ def plays(number: float) -> str:
 
 
 def counted(number: float) -> str:
-    """The same with its noun.
-
-    Example:
-        >>> counted(1.0), counted(1.5), counted(12345.6)
-        ('1 play', '1.5 plays', '12,346 plays')
-    """
+    """The same with its noun."""
     return f"{plays(number)} {'play' if plays(number) == '1' else 'plays'}"
 
 
 def about(number: float) -> str:
-    """A number of rounds or lanes, to two digits, rounded up.
-
-    Example:
-        >>> about(15_100), about(8), about(99.5)
-        ('16,000', '8', '100')
-    """
+    """A number of rounds or lanes, to two digits, rounded up."""
     digits = 10.0 ** max(0, math.floor(math.log10(max(number, 1.0))) - 1)
     return f"{math.ceil(number / digits - 1e-9) * digits:,.0f}"
 

@@ -14,12 +14,7 @@ FOLDED = 9  # characters to which the first column can shrink, since its cells c
 
 
 def fitting(columns: Mapping[str, Sequence[str]], width: int, gap: int, dispensable: Sequence[str]) -> list[str]:
-    """The columns that fit into a width; dispensable ones are left out in their order until the others fit.
-
-    Example:
-        >>> fitting({"arm": ["tea"], "plays": ["1,000,000"], "lost": ["17"]}, width=17, gap=2, dispensable=["lost"])
-        ['arm', 'plays']
-    """
+    """The columns that fit into a width; dispensable ones are left out in their order until the others fit."""
     widths = {name: max(map(cells_of, (name.strip(), *cells))) for name, cells in columns.items()}
     first, *_ = widths
     widths[first] = min(widths[first], FOLDED)
@@ -35,12 +30,7 @@ STEERING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u20
 
 
 def harmless(text: str) -> str:
-    """A text in which characters that steer a terminal or the direction of letters are written as escapes.
-
-    Example:
-        >>> harmless("tea\\x1b[2J"), harmless("\\u202eaet")
-        ('tea\\\\x1b[2J', '\\\\u202eaet')
-    """
+    """A text in which characters that steer a terminal or the direction of letters are written as escapes."""
     return STEERING.sub(lambda match: repr(match[0])[1:-1], text)
 
 

@@ -24,10 +24,7 @@ NEEDED = {
 
 
 def recognised(paths: Sequence[Path]) -> dict[str, Path]:
-    """What the user's files and folders hold, by kind: the folder, or the file itself for a single file.
-
-    A folder is recognized by the files in it; a file of another name is taken for a conversion log.
-    """
+    """What the user's files and folders hold, by kind: the folder, or the file itself for a single file."""
     found: dict[str, Path] = {}
     for path in paths:
         kind, place = _kind(path)

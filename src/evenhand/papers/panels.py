@@ -31,11 +31,7 @@ def curves(
     title: str = "",
     order: Iterable[str] | None = None,
 ) -> None:
-    """A measure over the rounds: means over the lanes with their 95% intervals as a band, one line per policy.
-
-    ``labels`` are the policies, or a mapping from their labels to their names in the legend; None for all. ``order``
-    has the names in the legend of the whole figure, where panels have different ones; it settles the colours.
-    """
+    """A measure over the rounds: means over the lanes with their 95% intervals as a band, one line per policy."""
     names = labels if isinstance(labels, Mapping) else {one: one for one in labels or run.results.policies}
     places = list(order or names.values())
     for label, name in names.items():

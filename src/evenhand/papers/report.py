@@ -113,10 +113,7 @@ def render(
     entries: Mapping[str, dict[str, Any]],
     about: Mapping[str, Any],
 ) -> dict[str, str]:
-    """The pages as HTML by the name of their file: ``report.html`` about all claims, and one for each paper.
-
-    They need no network, and no other file than each other and the folder with the figures.
-    """
+    """The pages as HTML by the name of their file: ``report.html`` about all claims, and one for each paper."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     templates = Environment(
@@ -219,12 +216,7 @@ def numbers(finding: Mapping[str, Any]) -> tuple[str, str, str]:
 
 
 def duration(seconds: float) -> str:
-    """Seconds in words.
-
-    Example:
-        >>> duration(0.4), duration(75), duration(5400)
-        ('under a second', '1 min 15 s', '1 h 30 min')
-    """
+    """Seconds in words."""
     if seconds < 1:
         return "under a second"
     if seconds < 60:

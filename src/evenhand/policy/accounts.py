@@ -55,10 +55,7 @@ class Accounts:
         return cls(*np.zeros((4, *shape)))
 
     def owed(self, shares: Any, rounds: Any, plays: Array) -> Array:
-        """(…, accounts), the plays behind these promises after so many rounds, in which there were these plays.
-
-        Of an account that rests, nothing becomes due and its plays count; what waits is left out.
-        """
+        """(…, accounts), the plays behind these promises after so many rounds, in which there were these plays."""
         behind: Array = owed(shares, rounds - self.rounds, plays - self.plays, self.carried)
         return behind
 
@@ -74,14 +71,7 @@ class Accounts:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What becomes of what is owed where a promise changes.
-
-    Args:
-        debt: ``"carry"``: arrears go on in full, and advances up to what one decision can give, larger ones lapse;
-            ``"cap"``: the same, and arrears beyond the limit end; ``"forgive"``: nothing is owed from then on.
-        limit: of ``"cap"``, in plays.
-        limit_rounds: of ``"cap"``, in rounds of the new share; one of the two is given.
-    """
+    """What becomes of what is owed where a promise changes."""
 
     debt: str = "carry"
     limit: float | None = None
@@ -124,24 +114,6 @@ def settled(
     ``C ← max(D, −A)``, A being what one decision can give. Arrears are never lost by a change. Larger advances lapse:
     an arm with 9,000 of 10,000 plays whose share rises from 5% to 20% would wait 42,500 rounds for them. All advances
     cannot lapse: ten arms at 3%, changed a little every five rounds, would have 600 of 6,000 plays each, not 180.
-
-    Args:
-        accounts: before; they stay as they are.
-        before: (accounts,), the shares until now; NaN where an account rests.
-        after: (accounts,), the shares from now on; NaN where an account rests.
-        rounds: decided so far.
-        plays: (…, accounts), so far.
-        most: A, in plays; a number, or (accounts,).
-        terms: of the change.
-        sign: 1 for shares that are promised at least; −1 for largest shares, of which the excess is carried.
-        moved: (accounts,), whether the account begins anew though its share is the same, as that of an added arm.
-        ahead: (accounts,), what open leases may still give back of an advance, which never lapses.
-
-    Example:
-        >>> accounts, shares = Accounts.opened((2,)), np.array([0.5, 0.1])
-        >>> new, found = settled(accounts, shares, shares / 2, 10, np.array([0.0, 9.0]), most=1.0)
-        >>> (found.owed / BILLION).tolist(), (new.carried / BILLION).tolist(), (found.lapsed / BILLION).tolist()
-        ([5.0, -8.0], [5.0, -1.0], [0.0, 7.0])
     """
     rests = np.isnan(after)
     changed = np.broadcast_to(moved | ~((before == after) | (np.isnan(before) & rests)), plays.shape)

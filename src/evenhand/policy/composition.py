@@ -440,10 +440,7 @@ class Policy(Part):
     def _select_in(
         self, chosen: Mask, held: Mask, state: State, observation: Observation, rng: np.random.Generator
     ) -> tuple[Mask, NDArray[Any]]:
-        """A selection in some lanes only; the others go on.
-
-        Where parameters differ between lanes all are drawn in every round, so that no lane depends on the others.
-        """
+        """A selection in some lanes only; the others go on."""
         lanes = np.flatnonzero(chosen)
         if self.by_lane:
             selected, share = self._selected(self.index.score(state, observation, rng), state, observation, rng)
@@ -487,10 +484,7 @@ class Policy(Part):
 
     @cached_property
     def _known(self) -> str:
-        """Which probability a decision reports where a lane chooses: of the selection, given the past alone, or none.
-
-        That of the selection is given the scores that were drawn, and so above 0 for every arm only with a floor.
-        """
+        """The probability that is reported where a lane chooses: of the selection, given the past alone, or none."""
         index, hold = self.index.traits, self.hold.traits
         if hold.random and not hold.closed:
             return UNKNOWN
@@ -656,12 +650,7 @@ def _has_rows(part: Any) -> bool:
 
 
 def parts_in(part: Any) -> Iterator[PolicyPart]:
-    """All parts that a part is made of, however deep inside.
-
-    Example:
-        >>> list(parts_in(UCB(evidence="optimistic")))
-        [Optimistic()]
-    """
+    """All parts that a part is made of, however deep inside."""
     for parameter in attrs.fields(type(part)) if attrs.has(type(part)) else ():
         value = getattr(part, parameter.name)
         if isinstance(value, PolicyPart):

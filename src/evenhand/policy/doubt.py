@@ -116,14 +116,7 @@ class MatureBeta(Index):
 
 
 def doubted(tally: Tally, untestable: str) -> Mask:
-    """The arms whose rewards may depend on their delay, (…, arms).
-
-    Example:
-        >>> from evenhand.core.cohorts import Cohorts
-        >>> tally = Tally.empty((2,), Cohorts.empty((2,), tested=True))
-        >>> doubted(tally, "trust"), doubted(tally, "doubt")
-        (array([False, False]), array([ True,  True]))
-    """
+    """The arms whose rewards may depend on their delay, (…, arms)."""
     if tally.cohorts is None or tally.cohorts.delays is None:
         raise EvenhandError("the tally has no rewards by delay; start the state with the policy that tests them")
     delays = tally.cohorts.delays

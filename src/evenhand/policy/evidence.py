@@ -134,12 +134,7 @@ class Optimistic(Evidence):
 
 
 def at_best(rewards: Any, pulls: Any, received: Any) -> Any:
-    """The sum of rewards in which every missing one counts as 1, elementwise, for arrays and numbers alike.
-
-    Example:
-        >>> at_best(3.0, pulls=5.0, received=4.0)
-        4.0
-    """
+    """The sum of rewards in which every missing one counts as 1, elementwise, for arrays and numbers alike."""
     return rewards + (pulls - received)
 
 
@@ -213,14 +208,7 @@ class Mature(Evidence):
 
 
 def counts_by_age(tally: Tally) -> Array:
-    """See `evenhand.core.cohorts.Cohorts.by_age`.
-
-    Example:
-        >>> from evenhand import Tally
-        >>> from evenhand.core.cohorts import Cohorts
-        >>> counts_by_age(Tally.empty((2,), Cohorts.empty((2,)))).shape  # pulls, received, rewards; all of one age
-        (3, 1, 2)
-    """
+    """See `evenhand.core.cohorts.Cohorts.by_age`."""
     if tally.cohorts is None:
         raise EvenhandError("the tally has no counts by age; start the state with the policy that has this evidence")
     return tally.cohorts.by_age()
@@ -230,15 +218,6 @@ def at_best_age(tally: Tally) -> Array:
     """Pulls n, those with a reward f, and the sum of these y, at the age of each arm of which most is known.
 
     It is the age with the smallest ``(n − f)/n + 1/sqrt(n)``, the youngest of equal ones.
-
-    Example:
-        >>> import numpy as np
-        >>> from evenhand import Tally
-        >>> from evenhand.core.cohorts import Cohorts
-        >>> at_best_age(Tally.empty((2,), Cohorts.empty((2,))))
-        array([[0., 0.],
-               [0., 0.],
-               [0., 0.]])
     """
     counts = counts_by_age(tally)
     doubt = np.sqrt(counts[0])
@@ -255,12 +234,7 @@ EvidenceLike = Evidence | str | Mapping[str, object]
 
 
 def as_evidence(value: EvidenceLike) -> Evidence:
-    """A piece of evidence, given as one, by its kind, or by its plain form.
-
-    Example:
-        >>> as_evidence("optimistic")
-        Optimistic()
-    """
+    """A piece of evidence, given as one, by its kind, or by its plain form."""
     evidence = build("evidence", value)
     if not isinstance(evidence, Evidence):
         raise EvenhandError(f"must be evidence such as Received() or 'received', got {shown(value)}")
@@ -268,12 +242,7 @@ def as_evidence(value: EvidenceLike) -> Evidence:
 
 
 def shared_evidence(one: Evidence | None, other: Evidence | None, names: str) -> Evidence | None:
-    """The evidence whose memory two parts read; each may have none.
-
-    Example:
-        >>> shared_evidence(Received(), Optimistic(), "first and second")
-        Received()
-    """
+    """The evidence whose memory two parts read; each may have none."""
     if one is None or other is None:
         return one or other
     if one.memory() != other.memory():

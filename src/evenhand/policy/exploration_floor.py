@@ -18,12 +18,7 @@ from evenhand.policy.selection import Selected, Selection, TopM
 
 
 def as_selection(value: Selection | str | Mapping[str, object]) -> Selection:
-    """A selection, given as one, by its kind, or by its plain form.
-
-    Example:
-        >>> as_selection("top_m")
-        TopM(plays=1, ties='first')
-    """
+    """A selection, given as one, by its kind, or by its plain form."""
     selection = build("selection", value)
     if not isinstance(selection, Selection):
         raise EvenhandError(f"must be an object such as TopM(), got {shown(value)}")

@@ -156,26 +156,14 @@ class Forgetting(Evidence):
 
 
 def unforgotten(state: State) -> Tally:
-    """The tally of what ``state.evidence`` has not forgotten.
-
-    Rewards that are missing are counted in full, as it is not known which of them are old, but never more of them than
-    plays that are not forgotten.
-    """
+    """The tally of what ``state.evidence`` has not forgotten."""
     memory, tally = state.evidence, state.tally
     missing = np.minimum(tally.pulls - tally.received, memory.pulls)
     return Tally(memory.received + np.maximum(missing, 0.0), memory.received, memory.rewards)
 
 
 def refuse_memory(evidence: Evidence | None) -> None:
-    """Refuse inner evidence that remembers something itself.
-
-    Example:
-        >>> Forgetting(Forgetting(window=10), discount=0.9)
-        Traceback (most recent call last):
-        ...
-        evenhand.core.errors.EvenhandError: evidence must depend on the tally alone, such as Received() or Optimistic(),
-        got Forgetting(evidence=Received(), discount=None, window=10)
-    """
+    """Refuse inner evidence that remembers something itself."""
     if evidence is not None and evidence.memory() is not None:
         raise EvenhandError(
             f"must depend on the tally alone, such as Received() or Optimistic(), got {shown(evidence)}", "evidence"

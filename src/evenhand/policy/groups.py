@@ -70,12 +70,7 @@ def _group(place: int, table: object) -> Group:
 
 
 def with_places(groups: Any, names: Sequence[str]) -> list[dict[str, Any]]:
-    """Groups with the places of their arms, which may be given by name.
-
-    Example:
-        >>> with_places([{"name": "hot", "arms": ["tea"], "at_least": 0.2}], ("coffee", "tea"))
-        [{'name': 'hot', 'arms': [1], 'at_least': 0.2, 'at_most': None}]
-    """
+    """Groups with the places of their arms, which may be given by name."""
     place = {name: at for at, name in enumerate(names)}
     if isinstance(groups, list | tuple):
         groups = [with_numbers(group, place) for group in groups]
@@ -88,12 +83,7 @@ def with_places(groups: Any, names: Sequence[str]) -> list[dict[str, Any]]:
 
 
 def with_numbers(group: Any, place: Mapping[str, int]) -> Any:
-    """The table of a group with the places of its arms, which it may name.
-
-    Example:
-        >>> with_numbers({"arms": ["tea"], "at_least": 0.2}, {"coffee": 0, "tea": 1})
-        {'arms': [1], 'at_least': 0.2}
-    """
+    """The table of a group with the places of its arms, which it may name."""
     arms = group.get("arms") if isinstance(group, Mapping) else None
     if not isinstance(arms, list | tuple):
         return group
@@ -106,13 +96,7 @@ def with_numbers(group: Any, place: Mapping[str, int]) -> Any:
 def with_changes(
     groups: Sequence[Group], names: Sequence[str], given: Mapping[str, Mapping[str, Any] | None]
 ) -> list[dict[str, Any]]:
-    """Groups with some changed: what is left out of a table stays as it is, and None ends a group.
-
-    Example:
-        >>> hot = Group(name="hot", arms=[1], at_least=0.2, at_most=None)
-        >>> with_changes([hot], ["coffee", "tea"], {"hot": {"at_most": 0.5}})
-        [{'name': 'hot', 'arms': [1], 'at_least': 0.2, 'at_most': 0.5}]
-    """
+    """Groups with some changed: what is left out of a table stays as it is, and None ends a group."""
     known: dict[str, dict[str, Any]] = {group["name"]: dict(group) for group in groups}
     new = dict(known)
     for name, table in given.items():
@@ -151,22 +135,12 @@ def membership(groups: Sequence[Group], arms: int) -> Array:
 
 
 def floors_of(groups: Sequence[Group]) -> Array:
-    """(groups,), what each is promised at least, in plays per round.
-
-    Example:
-        >>> floors_of(as_groups([{"name": "north", "arms": [0], "exactly": 0.5}]))
-        array([0.5])
-    """
+    """(groups,), what each is promised at least, in plays per round."""
     return np.array([group["at_least"] for group in groups])
 
 
 def caps_of(groups: Sequence[Group]) -> Array:
-    """(groups,), the most that each may have, in plays per round; the number of its arms where there is no cap.
-
-    Example:
-        >>> caps_of(as_groups([{"name": "north", "arms": [0, 2]}]))
-        array([2.])
-    """
+    """(groups,), the most that each may have, in plays per round; the number of its arms where there is no cap."""
     caps = [len(group["arms"]) if group["at_most"] is None else group["at_most"] for group in groups]
     return np.array(caps, dtype=float)
 

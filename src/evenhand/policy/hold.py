@@ -208,12 +208,7 @@ SizeLike = Size | Callable[[Array], Array] | Mapping[str, object]
 
 
 def as_size(value: SizeLike) -> Size:
-    """A size, given as one, by its plain form, or as any function of k.
-
-    Example:
-        >>> as_size({"kind": "power", "exponent": 3})
-        PowerSize(exponent=3.0)
-    """
+    """A size, given as one, by its plain form, or as any function of k."""
     size = build("size", value)
     if isinstance(size, Size):
         return size

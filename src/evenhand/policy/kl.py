@@ -17,12 +17,7 @@ FEW = 64  # bounds among which none is left out, as it would take longer than to
 
 
 def log_likelihood(sums: Array, counts: Array) -> Array:
-    """``S ln(S/n) + (n − S) ln(1 − S/n)``, the largest log-likelihood of n trials with S successes; 0 where n = 0.
-
-    Example:
-        >>> log_likelihood(np.array([1.0, 0.0]), np.array([2.0, 5.0])).round(4)
-        array([-1.3863,  0.    ])
-    """
+    """``S ln(S/n) + (n − S) ln(1 − S/n)``, the largest log-likelihood of n trials with S successes; 0 where n = 0."""
     rest = counts - sums
     with np.errstate(divide="ignore", invalid="ignore"):
         won = np.where(sums > 0.0, sums * np.log(sums / counts), 0.0)

@@ -423,14 +423,6 @@ def _power(x: Array, exponent: float) -> Array:
 
 
 def check_positive(what: str, smallest: float) -> None:
-    """Refuse a merit function whose smallest value is not above 0.
-
-    Example:
-        >>> check_positive("a linear merit", -0.5)
-        Traceback (most recent call last):
-        ...
-        evenhand.core.errors.EvenhandError: a linear merit must be positive for every mean in [0, 1], its smallest value
-        is -0.5
-    """
+    """Refuse a merit function whose smallest value is not above 0."""
     if not smallest > 0.0:
         raise EvenhandError(f"{what} must be positive for every mean in [0, 1], its smallest value is {smallest:g}")

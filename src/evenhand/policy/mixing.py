@@ -272,12 +272,7 @@ class DoubledHorizon(MixingRule):
 
 
 def as_doubled(value: DoubledHorizon | Mapping[str, object]) -> DoubledHorizon:
-    """Phases of doubled length, given as such or by their plain form.
-
-    Example:
-        >>> as_doubled({"kind": "doubled_horizon", "first_horizon": 100}).horizon_of(101)
-        200
-    """
+    """Phases of doubled length, given as such or by their plain form."""
     phases = build("mixing", value)
     if not isinstance(phases, DoubledHorizon):
         raise EvenhandError(f"must be phases such as DoubledHorizon(first_horizon=1000), got {shown(value)}")

@@ -20,12 +20,7 @@ UNIFORM: Pair = (1.0, 1.0)
 
 
 def as_prior(value: PriorLike) -> Prior:
-    """A pair of positive numbers a and b, or one such pair per arm.
-
-    Example:
-        >>> as_prior([2, 8]), as_prior([[2, 8], [1, 1]])
-        ((2.0, 8.0), ((2.0, 8.0), (1.0, 1.0)))
-    """
+    """A pair of positive numbers a and b, or one such pair per arm."""
     form = "must be two numbers above 0, a and b of Beta(a, b), or such a pair per arm"
     try:
         if any(isinstance(one, NO_NUMBER) for one in np.asarray(value, dtype=object).flat):
@@ -54,12 +49,7 @@ def _positive(array: Array) -> bool:
 
 
 def shapes(prior: Prior) -> tuple[float | Array, float | Array]:
-    """a and b, for all arms or (arms,).
-
-    Example:
-        >>> shapes(((2.0, 8.0), (1.0, 1.0)))
-        (array([2., 1.]), array([8., 1.]))
-    """
+    """a and b, for all arms or (arms,)."""
     first, second = prior[0], prior[1] if len(prior) == 2 else None
     if isinstance(first, float) and isinstance(second, float):
         return first, second
@@ -68,13 +58,6 @@ def shapes(prior: Prior) -> tuple[float | Array, float | Array]:
 
 
 def check_arms(prior: Prior, arms: int) -> None:
-    """Refuse pairs for another number of arms.
-
-    Example:
-        >>> check_arms(((2.0, 8.0), (1.0, 1.0)), arms=3)
-        Traceback (most recent call last):
-        ...
-        evenhand.core.errors.EvenhandError: prior has 2 pairs, but there are 3 arms
-    """
+    """Refuse pairs for another number of arms."""
     if not isinstance(prior[0], float) and arms not in (1, len(prior)):  # 1: only the kind of a memory is asked for
         raise EvenhandError(f"has {number_of(len(prior), 'pair')}, but {there_are(arms, 'arm')}", "prior")

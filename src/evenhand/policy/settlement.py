@@ -72,25 +72,7 @@ def settle(
     moved: Sequence[int] = (),
     ahead: Array | float = 0.0,
 ) -> Settlement:
-    """Begin the promises that are others with the next round, in place, with what is carried of what was owed.
-
-    Args:
-        before: the policy, or what else made the promises, until now.
-        after: the same from now on.
-        state: of one lane, or of many; with the arms from now on, and accounts.
-        active: (arms,) each, the arms that are not retired, before and after.
-        terms: of the change.
-        waiting: what is owed to groups that are promised nothing any more, by name; updated in place.
-        most: A, the plays of an arm that one decision can give.
-        moved: places of arms that were added, retired or brought back.
-        ahead: (arms,), what open leases may still give back of an advance, which does not lapse.
-
-    Returns:
-        What became of what was owed.
-
-    Raises:
-        EvenhandError: plays are carried that a part cannot count; nothing changes then.
-    """
+    """Begin the promises that are others with the next round, in place, with what is carried of what was owed."""
     arms = state.arms
     anew = np.zeros(arms, dtype=bool)
     anew[list(moved)] = True

@@ -161,15 +161,7 @@ def _largest(exponent: float, rounds: int) -> float:
 
 
 class Room:
-    """The array in which a window moves; it is not saved, and without it the window begins a new one.
-
-    So a round costs one number per lane, and only every so many rounds a copy of the window.
-
-    Example:
-        >>> import numpy as np
-        >>> Room().moved(np.array([1.0, 2.0, 3.0]), np.array(4.0))
-        array([2., 3., 4.])
-    """
+    """The array in which a window moves; it is not saved, and without it the window begins a new one."""
 
     __slots__ = ("end", "room")
 

@@ -24,14 +24,7 @@ def encode(value: Any) -> bytes:
 
 
 def encode_by_pieces(answer: Any, field: str) -> bytes:
-    """The JSON of a record whose list in a field is long, some thousand entries at a time, so that other threads run.
-
-    Example:
-        >>> from evenhand import Bandit
-        >>> audit = Bandit(["tea", "coffee"], "ucb1").audit(now=0.0)
-        >>> encode_by_pieces(audit, "lines") == encode(audit)
-        True
-    """
+    """The JSON of a record with a long list in a field, some thousand entries at a time, so that other threads run."""
     entries = getattr(answer, field)
     name = f'"{field}":['.encode()  # which cannot be in a string, where quotes are escaped
     before, after = encode(replace(answer, **{field: ()})).split(name, 1)

@@ -80,10 +80,7 @@ class Line(NamedTuple):
 
 
 class Books:
-    """What is owed under all promises that a policy is measured by: ``D(n) = C + r (n − n₀) − (N − N₀)``.
-
-    The rule is that of a bandit, `evenhand.policy.settlement.settle`; here also of policies that promise nothing.
-    """
+    """What is owed under all promises that a policy is measured by: ``D(n) = C + r (n − n₀) − (N − N₀)``."""
 
     def __init__(self, page: Page, lanes: int, arms: int) -> None:
         """Every promise begins with round 1."""

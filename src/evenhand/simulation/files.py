@@ -44,12 +44,7 @@ def read_table(path: Path) -> tuple[dict[str, Any], pd.DataFrame]:
 
 
 def without_infinities(value: Any) -> Any:
-    """A value of dictionaries and lists as JSON can hold it: null for every number that is not finite.
-
-    Example:
-        >>> without_infinities({"mean": np.float64(0.5), "stderr": (float("nan"),)})
-        {'mean': 0.5, 'stderr': [None]}
-    """
+    """A value of dictionaries and lists as JSON can hold it: null for every number that is not finite."""
     if isinstance(value, dict):
         return {key: without_infinities(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

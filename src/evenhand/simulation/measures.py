@@ -43,12 +43,7 @@ def measure(cls: type[M]) -> type[M]:
 
 
 def by_sums(metric: Metric) -> bool:
-    """Whether a metric is one of these and takes its values from sums, without a look at single rounds.
-
-    Example:
-        >>> by_sums(MEASURES["reward"]), by_sums(MEASURES["fairness_regret"])
-        (True, False)
-    """
+    """Whether a metric is one of these and takes its values from sums, without a look at single rounds."""
     return MEASURES.get(metric.name) is metric and type(metric).see is Metric.see
 
 

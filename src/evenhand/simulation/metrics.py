@@ -358,17 +358,7 @@ class MetricRecorder:
         worst: Array,
         optima: Array,
     ) -> None:
-        """Write down some checkpoints of some lanes, of a run in which every metric takes its values from sums.
-
-        Args:
-            lanes: of a strand.
-            rounds: of all checkpoints.
-            first: the first checkpoint.
-            pulls: (checkpoints, lanes, arms).
-            earned: (checkpoints, lanes, arms).
-            worst: (checkpoints, lanes, 1), the memory of the largest violation.
-            optima: (2, checkpoints, lanes).
-        """
+        """Write down some checkpoints of some lanes, of a run in which every metric takes its values from sums."""
         last = first + len(pulls)
         self.pulls[first:last, lanes] = pulls
         run = self.run.for_lanes(lanes, rounds[:last], first)
@@ -391,14 +381,7 @@ MetricLike: TypeAlias = Metric | str | Mapping[str, object]
 
 
 def check_metrics(metrics: Sequence[Metric], taken: Collection[str] = ()) -> None:
-    """Refuse what is not a metric, and names that are taken.
-
-    Example:
-        >>> check_metrics(["regret"])
-        Traceback (most recent call last):
-        ...
-        evenhand.core.errors.EvenhandError: metrics[0] must be a Metric, got 'regret'
-    """
+    """Refuse what is not a metric, and names that are taken."""
     names = {*taken, *COLUMNS}
     if isinstance(metrics, str | bytes) or not np.iterable(metrics):
         raise EvenhandError(f"must be a list of metrics, got {shown(metrics)}", "metrics")
@@ -414,10 +397,5 @@ def check_metrics(metrics: Sequence[Metric], taken: Collection[str] = ()) -> Non
 
 
 def weighted(values: Array, weights: Array) -> Array:
-    """Sums over the arms, weighted by (arms,) or (lanes, arms).
-
-    Example:
-        >>> weighted(np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([1.0, 0.5]))
-        array([2., 5.])
-    """
+    """Sums over the arms, weighted by (arms,) or (lanes, arms)."""
     return over_arms(values, weights) if weights.ndim == 1 else over_arms(values * weights)

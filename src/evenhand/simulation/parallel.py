@@ -67,16 +67,7 @@ def run(
 
 @contextmanager
 def metered() -> Iterator[list[float]]:
-    """Processor seconds of the units that run within, in this process and in others: one number for each unit.
-
-    Example:
-        >>> with metered() as seconds:
-        ...     run(lambda number, tick: number + 1, [(1,), (2,)], [1, 1], jobs=1, progress=False, finished=print)
-        0 2
-        1 3
-        >>> len(seconds)
-        2
-    """
+    """Processor seconds of the units that run within, in this process and in others: one number for each unit."""
     seconds: list[float] = []
     token = _METER.set(seconds)
     try:
@@ -99,10 +90,7 @@ def end_with(parent: int) -> None:
 
 
 def carry(*parts: object) -> None:
-    """Send the code of the user's own classes and functions along to other processes, which may be unable to import it.
-
-    Parts of your own may be defined in scripts, notebooks and test modules; installed packages are imported.
-    """
+    """Send the code of the user's own classes and functions along to other processes, which may not find it."""
     from cloudpickle import Pickler, register_pickle_by_value
 
     Pickler.dispatch_table[np.ufunc] = _ufunc

@@ -92,14 +92,7 @@ def setup_of(information: Mapping[str, Any], **overrides: int | None) -> Setup:
 
 
 def environment_of(information: Mapping[str, Any]) -> Environment:
-    """The environment that `run_information` wrote down.
-
-    Example:
-        >>> from evenhand.rewards import Bernoulli
-        >>> world = Environment(Bernoulli([0.8, 0.2]))
-        >>> environment_of(run_information({}, world, lanes=1, seed=0, rounds=np.array([9]))).means
-        array([0.8, 0.2])
-    """
+    """The environment that `run_information` wrote down."""
     environment: Environment = _built("environment", "environment", information["environment"])
     return environment
 
@@ -113,10 +106,7 @@ def run_information(
     metrics: Sequence[Metric] = (),
     changes: Sequence[From] = (),
 ) -> dict[str, Any]:
-    """All that is needed to run a simulation again, as plain JSON values.
-
-    A part that is not registered is written down as the reason why it cannot be built again.
-    """
+    """All that is needed to run a simulation again, as plain JSON values."""
     import pandas
     import scipy
 
@@ -147,10 +137,7 @@ def run_information(
 
 
 def _promises(drafts: Sequence[Draft], horizon: int) -> dict[str, Any]:
-    """How promises are kept, and what is promised besides shares of arms: floors and caps of groups, caps of arms.
-
-    Where promises change, these are the last, and ``pages`` has all of them.
-    """
+    """How promises are kept, and what is promised besides shares of arms: floors and caps of groups, caps of arms."""
     policy, environment = drafts[-1].policy, drafts[-1].environment
     names, caps = environment.names, np.broadcast_to(1.0 if policy.caps is None else policy.caps, environment.arms)
     groups: list[dict[str, Any]] = [{**group, "name": f"the group {group['name']}"} for group in policy.groups]
@@ -164,13 +151,7 @@ def _promises(drafts: Sequence[Draft], horizon: int) -> dict[str, Any]:
 
 
 def lane_rows(*parts: Any) -> list[int]:
-    """The number of rows of every parameter that is given per lane, in parts and the parts within them.
-
-    Example:
-        >>> from evenhand.rewards import Bernoulli
-        >>> lane_rows(Bernoulli(PerLane([[0.1, 0.9], [0.4, 0.6]])))
-        [2]
-    """
+    """The number of rows of every parameter that is given per lane, in parts and the parts within them."""
     rows: list[int] = []
     for part in parts:
         if isinstance(part, PerLane):

@@ -99,12 +99,7 @@ def verdicts(results: Results) -> dict[str, Verdict]:
 
 
 def gap_measure(measures: Collection[str]) -> str:
-    """What a policy lost is measured by: against the best that keeps the promises, where there are any.
-
-    Example:
-        >>> gap_measure(["reward", "regret", "r_regret"]), gap_measure(["reward", "regret"])
-        ('r_regret', 'regret')
-    """
+    """What a policy lost is measured by: against the best that keeps the promises, where there are any."""
     return "r_regret" if "r_regret" in measures else "regret"
 
 

@@ -79,10 +79,7 @@ class Config(BaseModel):
 
 
 def load(path: str | os.PathLike[str], **overrides: int | None) -> Setup:
-    """Read a configuration file.
-
-    Parts and algorithms of one's own, ``module:name``, are imported from files beside it or from installed modules.
-    """
+    """Read a configuration file."""
     path = Path(path)
     with toml(path) as data:
         return parse(data, path.parent, None, **overrides)
@@ -147,10 +144,7 @@ def _settings(data: Mapping[str, Any]) -> tuple[Config, list[EvenhandError]]:
 
 
 def _surroundings(config: Config, world: Environment | None, run: RunSettings) -> Surroundings | None:
-    """What the policies leave to the run; where the environment has faults, something in its place that has none.
-
-    None where not even the number of arms is known, without which a policy cannot be made.
-    """
+    """What the policies leave to the run; where the environment has faults, something in its place that has none."""
     if world is not None:
         return surroundings_of(world, config.horizon, config.plays, run.importing)
     table = config.environment or {}

@@ -16,10 +16,7 @@ from evenhand.judgement.keeping import keeping_of
 
 
 class Account:
-    """A record as it stands, in plays, rounds, seconds and the user's unit of rewards; it changes nothing.
-
-    What is known of each arm has the shape (arms,).
-    """
+    """A record as it stands, in plays, rounds, seconds and the user's unit of rewards; it changes nothing."""
 
     def __init__(self, record: Record) -> None:
         state, counts, policy, times = record.state, record.statistics, record.policy, record.count_history

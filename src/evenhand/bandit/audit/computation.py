@@ -72,10 +72,7 @@ def audit(account: Account, limit: int | None, now: float) -> Audit:
 
 
 def leading(keys: Sequence[Array], limit: int) -> Places:
-    """The first places in the lexicographic order of some keys, the smallest first; ties keep their order.
-
-    Only the places near the limit are compared by more than one key, which is fast for many arms.
-    """
+    """The first places in the lexicographic order of some keys, the smallest first; ties keep their order."""
     chosen: list[Places] = []
     tied, left = np.arange(len(keys[0])), limit
     for key in keys:
@@ -250,12 +247,7 @@ def catch_up(account: Account, available: Array) -> Array:
 
 
 def trusted(account: Account) -> tuple[Mask, tuple[str, ...]]:
-    """Whether each arm's estimate can be trusted, and warnings that say why not.
-
-    An estimate is the mean of the rewards that are known. It is wrong where those that are unknown (pending, or lost
-    and not counted as zero) are others: failures that are never reported, or results that take longer the worse they
-    are.
-    """
+    """Whether each arm's estimate can be trusted, and warnings that say why not."""
     low, high = account.limits
     known, unknown = account.known, account.pulls - account.known
     suspected = (known > 0.0) & (unknown > FEW)

@@ -41,10 +41,7 @@ def cost_of(account: Account) -> Cost | None:
 
 
 class _Prices:
-    """What is computed from the mean rewards of arms, scaled to [0, 1].
-
-    The price is of the arms that are not retired. What was incurred is also of those to which promises gave plays.
-    """
+    """What is computed from the mean rewards of arms, scaled to [0, 1]."""
 
     def __init__(self, account: Account, bounded: bool) -> None:
         low, high = account.limits

@@ -83,10 +83,7 @@ def _available(line: Line) -> str:
 
 
 def _surest(account: Account) -> int | None:
-    """The place of the arm whose mean reward is surely the largest: by the lower ends of the intervals.
-
-    An arm with a few lucky rewards has a large mean and a wide interval.
-    """
+    """The place of the arm whose mean reward is surely the largest: by the lower ends of the intervals."""
     counted = account.active & (account.known > 0.0)
     if not counted.any():
         return None

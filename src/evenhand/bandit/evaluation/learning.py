@@ -41,14 +41,7 @@ class Learned:
 
 
 def learn_log(record: Record, log: Log | str | os.PathLike[str], missing: str | None = None) -> Learned:
-    """Let a bandit learn from a log; see `evenhand.bandit.Bandit.learn`.
-
-    Example:
-        >>> import pandas as pd
-        >>> rows = {"timestamp": [1, 2], "item_id": ["tea", "tea"], "reward": [0, 1], "propensity_score": [1, 1]}
-        >>> learn_log(Record(["tea"], "ucb1"), Log.of(pd.DataFrame(rows))).plays
-        {'tea': 2}
-    """
+    """Let a bandit learn from a log; see `evenhand.bandit.Bandit.learn`."""
     check_learns_from_counts(record)
     if not isinstance(log, Log):
         log = read_log(log, missing=MISSING[record.missing] if missing is None else missing)

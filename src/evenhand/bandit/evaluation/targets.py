@@ -269,12 +269,7 @@ def _logged(chosen: Decision, inclusion: Array, items: NDArray[np.intp], propens
 
 
 def as_target(target: Target | Mapping[str, float] | str) -> Target:
-    """A target, from one, from shares by item, or from ``"uniform"``.
-
-    Example:
-        >>> as_target({"a": 1.0}).name, as_target("uniform").name
-        ('fixed shares', 'uniform')
-    """
+    """A target, from one, from shares by item, or from ``"uniform"``."""
     if isinstance(target, Mapping):
         return FixedShares(dict(target))
     if isinstance(target, str):

@@ -188,13 +188,7 @@ class Deliveries:
 def chosen(
     due: Sequence[tuple[str, str]], running: Mapping[str, str], served: Mapping[str, int]
 ) -> list[tuple[str, str]]:
-    """The webhooks that have a turn now: of the allocation first that had one longest ago, and few of each.
-
-    Example:
-        >>> due = [("1", "slow"), ("2", "slow"), ("3", "quick")]
-        >>> chosen(due, {"0": "slow"}, {"slow": 5, "1": 3, "2": 4})
-        [('3', 'quick'), ('1', 'slow'), ('2', 'slow')]
-    """
+    """The webhooks that have a turn now: of the allocation first that had one longest ago, and few of each."""
     of_one = Counter(running.values())
     turns: list[tuple[str, str]] = []
     waiting = [one for one in due if one[0] not in running]

@@ -86,13 +86,7 @@ def _harmless(value: object) -> object:
 
 
 def as_svg(audit: Audit) -> bytes:
-    """The figure of an audit as an SVG file, whose text stays text.
-
-    Example:
-        >>> from evenhand import Bandit
-        >>> b">tea</text>" in as_svg(Bandit(["tea", "coffee"], "ucb1").audit())
-        True
-    """
+    """The figure of an audit as an SVG file, whose text stays text."""
     import matplotlib as mpl
 
     from evenhand.bandit.audit.figure import audit_figure

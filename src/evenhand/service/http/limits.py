@@ -125,11 +125,6 @@ class TokenBucket:
 
     By hand, since the package `limits` counts windows, which admits twice the rate around their borders, takes 3 to 6
     µs a request instead of 0.5, and needs as many lines to say when to retry.
-
-    Example:
-        >>> bucket = TokenBucket(2.0, clock=lambda: 0.0)
-        >>> [bucket.take() for _ in range(4)]
-        [0.0, 0.0, 0.5, 0.5]
     """
 
     def __init__(self, rate: float, clock: Callable[[], float]) -> None:

@@ -76,24 +76,14 @@ class Refused(Exception):
 
     @classmethod
     def in_places(cls, details: Sequence[tuple[str, str]], count: int) -> Refused:
-        """The refusal of an invalid request with errors in several places: the first of them, and how many there are.
-
-        Example:
-            >>> Refused.in_places([("body.rewards[0].decision", "is required")], 3).message
-            'body.rewards[0].decision: is required (2 more)'
-        """
+        """The refusal of a request with errors in several places: the first of them, and how many there are."""
         where, message = details[0]
         more = f" ({count - 1:,} more)" if count > 1 else ""
         return cls("invalid", f"{where}: {message}{more}", details)
 
 
 def error_response(refused: Refused, scope: Mapping[str, Any] | None = None) -> JsonResponse:
-    """The answer to a refused request with this ASGI scope, if there is one.
-
-    Example:
-        >>> error_response(Refused("closed", "allocation 'drinks' is closed")).status_code
-        409
-    """
+    """The answer to a refused request with this ASGI scope, if there is one."""
     status, found = CODES[refused.code][0], scope or {}
     problem = Problem(
         title=HTTPStatus(status).phrase,

@@ -189,10 +189,7 @@ class Connection(HttpToolsProtocol):
 
 
 def connection_limit(limit: int) -> tuple[int, int]:
-    """The number of connections that this process can have, at most the given limit, and that can wait to be accepted.
-
-    The process may open more files after this, as far as its hard limit allows.
-    """
+    """How many connections this process can have, at most the given limit, and how many can wait to be accepted."""
     try:
         import resource
     except ImportError:  # Windows

@@ -132,14 +132,7 @@ def check_keys(settings: Settings, has_keys: bool) -> None:
 
 
 def listening_sockets(settings: Settings, port: int) -> list[socket.socket]:
-    """Sockets on all addresses of the host.
-
-    Example:
-        >>> [one] = listening_sockets(Settings(), 0)
-        >>> one.getsockname()[0]
-        '127.0.0.1'
-        >>> one.close()
-    """
+    """Sockets on all addresses of the host."""
     sockets: list[socket.socket] = []
     try:
         for family, address in _addresses(settings.host, port):

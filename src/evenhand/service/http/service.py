@@ -42,10 +42,7 @@ class Service:
         return await asyncio.wrap_future(self.store.submit(name, command))
 
     async def with_health(self, listed: Sequence[AllocationSummary]) -> tuple[AllocationSummary, ...]:
-        """Allocations with their health, which is computed only where something has happened since it was.
-
-        An allocation that cannot be read is said to be bad, with the reason.
-        """
+        """Allocations with their health, which is computed only where something has happened since it was."""
         kept = await run_in_threadpool(self.store.summaries, [one.name for one in listed])
         new: dict[int, tuple[str, AllocationHealth]] = {}
 

@@ -14,13 +14,7 @@ TINY = 1e-9  # seconds, for sums of rounded numbers
 
 @dataclass(eq=False)
 class Turn:
-    """A request that is carried out, or waits for that.
-
-    Attributes:
-        key: who sends it.
-        allocation: which it is about.
-        cost: work that it takes, as estimated, in seconds of processor time.
-    """
+    """A request that is carried out, or waits for that."""
 
     key: str
     allocation: str
@@ -67,12 +61,6 @@ class Turns:
     allocations the one that has had the least. So a key waits for what is under way, and not for all that others want.
     While another key is there, a key also begins no more than ``pace`` seconds of work per second, however soon its
     requests are done: the threads that carry out those of others then find the interpreter free.
-
-    Args:
-        share: seconds of work of a key that may be under way; a request with more is carried out alone.
-        room: seconds of work of all keys together.
-        pace: seconds of work that a key may begin per second.
-        clock: the time in seconds.
 
     Source: start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996), by estimated work, for keys and within them.
     """

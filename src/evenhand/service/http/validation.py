@@ -77,12 +77,7 @@ def sentence(kind: str, context: dict[str, Any], default: str) -> str:
 
 
 def written_path(location: Sequence[str | int]) -> str:
-    """A place in a request, in the notation of programming languages.
-
-    Example:
-        >>> written_path(("body", "rewards", 0, "decision"))
-        'body.rewards[0].decision'
-    """
+    """A place in a request, in the notation of programming languages."""
     first, *others = location
     return str(first) + "".join(f"[{part}]" if isinstance(part, int) else f".{_short(part)}" for part in others)
 
@@ -143,12 +138,7 @@ def _at_least(number: int, what: str) -> str:
 
 
 def _bound(number: float) -> str:
-    """A bound as text.
-
-    Example:
-        >>> _bound(2**31), _bound(1e10), _bound(0.0)
-        ('2,147,483,648', '10,000,000,000', '0')
-    """
+    """A bound as text."""
     return f"{number:,}" if isinstance(number, int) else f"{number:,.12g}"
 
 

@@ -65,10 +65,7 @@ class Keys:
             return key, _insert(connection, key)
 
     def roll(self, which: str, overlap: float = 0.0, expires: float | None = None) -> tuple[Key, Key, str]:
-        """A new key in place of one, which is valid for a while longer.
-
-        The new key has the name, the scopes and the allocations of the old one, and is valid for as long as that was.
-        """
+        """A new key in place of one, which is valid for a while longer."""
         if not overlap >= 0.0:
             raise EvenhandError(f"the overlap must be at least 0 seconds, got {overlap:g}")
         with self._database.transaction(writes=True) as connection:

@@ -138,10 +138,6 @@ def replaced(body: str, old: str, new: str) -> str:
     r"""The JSON of an answer with another name of an arm, as a value and in a message.
 
     A quotation mark within a string is escaped, so that the first cannot be a part of one.
-
-    Example:
-        >>> replaced('{"arm":"tea","message":"arm \'tea\' did not play","source":"tea"}', "tea", "mate")
-        '{"arm":"mate","message":"arm \'mate\' did not play","source":"tea"}'
     """
     for before, after in _replacements(old, new):
         body = body.replace(before, after)

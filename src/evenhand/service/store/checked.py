@@ -22,10 +22,7 @@ Checked = dict[int, tuple[Place, str]]
 
 @contextmanager
 def isolated(database: Database, name: str, id: int | None = None) -> Iterator[None]:
-    """Raise for whatever is wrong with what is stored of an allocation that it is damaged, and what is to be done.
-
-    With its id it is remembered, and its events are checked again before it answers anything else.
-    """
+    """Raise for whatever is wrong with what is stored of an allocation that it is damaged, and what is to be done."""
     try:
         yield
     except MissingPart as error:

@@ -106,24 +106,10 @@ class Command(ABC, Generic[Answer]):
 
     @abstractmethod
     def run(self, context: CommandContext) -> Answer:
-        """Carry it out; nothing has changed if it raises.
-
-        Args:
-            context: of the command.
-
-        Returns:
-            The answer, which has a JSON form.
-        """
+        """Carry it out; nothing has changed if it raises."""
 
     def work(self, arms: int) -> float:
-        """Processor time that it takes among so many arms, as estimated.
-
-        Args:
-            arms: of the allocation.
-
-        Returns:
-            Seconds.
-        """
+        """Processor time that it takes among so many arms, as estimated."""
         return 0.0
 
     def values(self) -> dict[str, Any]:
@@ -144,10 +130,6 @@ class Reading(Command[Answer]):
 
 def canonical(value: Any) -> str:
     """JSON with sorted names, without spaces, and with whole numbers as integers: equal values are equal texts.
-
-    Example:
-        >>> canonical({"value": 1.0, "round": 3}) == canonical({"round": 3.0, "value": 1})
-        True
 
     Source: RFC 8785, simplified: its order of names and its form of other numbers are not needed here.
     """

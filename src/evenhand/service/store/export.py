@@ -174,10 +174,7 @@ def read_event_page(database: Database, name: str, after: int = 0, limit: int = 
 
 
 def as_csv(frames: Iterator[pd.DataFrame]) -> Iterator[bytes]:
-    """A log as a CSV file, in pieces; a name that a spreadsheet would take for a formula has an apostrophe before it.
-
-    `evenhand.bandit.evaluation.log.read_log` takes the apostrophe away again.
-    """
+    """A log as a CSV file, in pieces; names that spreadsheets would take for formulas have an apostrophe in front."""
     for number, frame in enumerate(frames):
         frame = frame.assign(item_id=frame["item_id"].str.replace(FORMULA, r"'\g<0>", regex=True))
         # Python quotes strings with a line feed, but a carriage return ends lines for readers, too.
@@ -187,14 +184,7 @@ def as_csv(frames: Iterator[pd.DataFrame]) -> Iterator[bytes]:
 
 
 def as_parquet(frames: Iterator[pd.DataFrame]) -> Iterator[bytes]:
-    """A log as a Parquet file, in pieces, with one row group per frame and the declared type for every column.
-
-    Example:
-        >>> import pandas as pd
-        >>> empty = pd.DataFrame(columns=list(COLUMNS)).astype(COLUMNS)
-        >>> b"".join(as_parquet(iter([empty])))[:4]
-        b'PAR1'
-    """
+    """A log as a Parquet file, in pieces, with one row group per frame and the declared type for every column."""
     import pyarrow as pa
     from pyarrow import parquet
 

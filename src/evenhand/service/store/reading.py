@@ -149,19 +149,7 @@ class Describe(Reading[Allocation]):
 
 @dataclass(frozen=True)
 class ReadEvidence(Reading[Start]):
-    """Read the evidence that another allocation can start from.
-
-    Example:
-        >>> import tempfile
-        >>> from evenhand.bandit.arguments import RewardRange
-        >>> from evenhand.service import Store
-        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
-        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1, start_from={"tea": (3, 2)})
-        True
-        >>> store.run("drinks", ReadEvidence(["tea", "mate"], RewardRange(0.0, 1.0))).counts
-        {'tea': Counts(plays=3.0, sum=2.0)}
-        >>> store.close()
-    """
+    """Read the evidence that another allocation can start from."""
 
     kind: ClassVar[str] = "read_evidence"
     arms: Sequence[str]

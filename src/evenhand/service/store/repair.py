@@ -140,10 +140,7 @@ def erase(database: Database, name: str) -> int:
 
 
 def export_events(database: Database, name: str, path: Path) -> tuple[int, str]:
-    """Write all events of an allocation to a file of JSON lines, as they are stored; how many, and what is damaged.
-
-    The first line of the file has that, too.
-    """
+    """Write all events of an allocation to a file of JSON lines, as they are stored; how many, and what is damaged."""
     with database.transaction(writes=False) as connection:
         id = row_of(connection, name).id
         rows, names = _rows(connection, id), read_names(connection, id)

@@ -34,12 +34,7 @@ class Snapshot:
     versions: tuple[str, ...]
 
     def packed(self) -> bytes:
-        """Compressed lines of JSON: the last one has the fields, those before it the long lists in them.
-
-        Arms have their numbers in it, not their names.
-
-        So no thread has to wait while all of a large state is encoded or parsed at once.
-        """
+        """Compressed lines of JSON: the last one has the fields, those before it the long lists in them."""
         lines: list[bytes] = []
         place = {name: number for number, name in enumerate(self.bandit["arms"])}
         plain = replace(self, bandit=numbered(BANDIT, self.bandit, place))

@@ -40,10 +40,7 @@ def mark_of(database: Database, row: Any, now: float) -> str | None:
 
 
 def read(database: Database, names: Sequence[str], now: float) -> dict[str, Summary]:
-    """The summaries of allocations, by name; those of damaged ones have no health.
-
-    The first thousands of events that were not checked yet are, so that damage shows at once where there is little.
-    """
+    """The summaries of allocations, by name; those of damaged ones have no health."""
     table, left = tables.summaries, CHUNK
     latest = and_(table.c.allocation == tables.allocations.c.id, table.c.evenhand == __version__)
     query = ROWS.add_columns(table.c.chain.label("of"), table.c.body).join_from(
@@ -77,10 +74,7 @@ def made(bandit: Record, closed: bool, now: float) -> AllocationHealth | None:
 
 
 def write(connection: Connection, healths: Mapping[int, tuple[str, AllocationHealth]]) -> None:
-    """Keep healths of allocations by id, each with the hash of the last event before, where that is the last still.
-
-    So none names an arm whose name was erased meanwhile.
-    """
+    """Keep healths of allocations by id, each with the hash of the last event before, where that is the last still."""
     table, of = tables.summaries, tables.allocations.c
     query = select(of.id, of.chain).where(of.id.in_(healths)).with_for_update(key_share=True)
     ids = [id for id, chain in connection.execute(query) if chain == healths[id][0]]

@@ -52,11 +52,6 @@ class AnswerAge:
 
     So a clock that jumps ahead, and back, makes no answer old; times in which nothing is read make them older by a day
     at most, and they are kept longer.
-
-    Example:
-        >>> age = AnswerAge(0.0)
-        >>> age.read(60.0), age.read(1e9), age.read(120.0), age.read(180.0)
-        (60.0, 86460.0, 86460.0, 86520.0)
     """
 
     time: float
@@ -194,10 +189,7 @@ def _written(connection: Connection, contexts: Sequence[CommandContext]) -> int:
 
 
 def _begun(database: Database, connection: Connection, batches: Sequence[Batch], now: float) -> Sequence[Batch]:
-    """The one batch, with its allocation after its last event, of any process; others wait if this one is to write.
-
-    Where something reads it, or it must be loaded, its events are checked; of many, those after them by `check_all`.
-    """
+    """The one batch, with its allocation after its last event, of any process; others wait if this one is to write."""
     (batch,) = batches
     row = row_of(connection, batch.name, lock=connection.get_execution_options()["writes"])
     with isolated(database, batch.name, row.id), damage_as_state_error():

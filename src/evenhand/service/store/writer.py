@@ -185,11 +185,7 @@ class Writer:
 
 
 class Committer:
-    """Commits the commands of the allocations of a store.
-
-    Whenever a thread is free, all that wait come into one transaction; those that have to be loaded, that only read, or
-    to which another process writes, have one of their own, in which they may take as long as they need.
-    """
+    """Commits the commands of the allocations of a store."""
 
     def __init__(
         self,

@@ -79,23 +79,13 @@ def delays(
 
 
 def known_after(steps: Steps, rounds: Array) -> Array:
-    """The share of the rewards that is known so many rounds, (n,), after their plays.
-
-    Example:
-        >>> known_after((np.array([2.0, 5.0]), np.array([0.5, 1.0])), np.array([0.0, 2.0, 9.0]))
-        array([0. , 0.5, 1. ])
-    """
+    """The share of the rewards that is known so many rounds, (n,), after their plays."""
     late, shares = steps
     return np.concatenate([[0.0], shares])[np.searchsorted(late, rounds, side="right")]
 
 
 def known_by(steps: Steps, rounds: Array) -> Array:
-    """Of the rewards of all plays up to a round, (n,), counted from 1, the share that is known at its end.
-
-    Example:
-        >>> known_by((np.array([1.0]), np.array([1.0])), np.array([1.0, 2.0, 4.0]))
-        array([0.  , 0.5 , 0.75])
-    """
+    """Of the rewards of all plays up to a round, (n,), counted from 1, the share that is known at its end."""
     late, shares = steps
     gains = np.diff(shares, prepend=0.0)
     return np.maximum(rounds[:, None] - late, 0.0) @ gains / rounds

@@ -145,12 +145,7 @@ def draw_all(
 
 
 def file_names(kind: str, measures: Sequence[str], policies: Sequence[str]) -> list[str]:
-    """The names of the files, all different and without endings, that `draw_all` writes for a kind.
-
-    Example:
-        >>> file_names("curves", ["reward", "regret"], ["UCB1"]), file_names("arms-over-time", [], ["LFG / 1", "b"])
-        (['regret'], ['arms_over_time_LFG_1', 'arms_over_time_b'])
-    """
+    """The names of the files, all different and without endings, that `draw_all` writes for a kind."""
     if kind == "curves":
         return _subjects(kind, measures, policies)
     if kind == "shares":

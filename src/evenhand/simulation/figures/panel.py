@@ -44,10 +44,7 @@ CELL = (4.1, 3.1)  # inches of a panel of a grid
 
 
 class Sheet:
-    """Panels below each other, with room for a legend beside them, or below in a paper.
-
-    ``parts`` are what the panels show, by label; a second part has a panel that says what it leaves out.
-    """
+    """Panels below each other, with room for a legend beside them, or below in a paper."""
 
     def __init__(
         self,
@@ -93,10 +90,7 @@ class Sheet:
             self.figure.supylabel(y, fontsize=self.panels[0].yaxis.label.get_fontsize())
 
     def finish(self, note: str, above_name: bool = False) -> Figure:
-        """The figure with its legend outside the panels, thousands on the axes, title, and a note as its caption.
-
-        The caption stands above the first panel, or above the name of it at the right.
-        """
+        """The figure with its legend outside the panels, thousands on the axes, title, and a note as its caption."""
         figure, panels, width, points = self.figure, self.panels, self.width, self.points
         handles, labels = panels[0].get_legend_handles_labels()
         beside = _beside(labels) if handles and not width else 0.0
@@ -243,14 +237,7 @@ def mean_and_reach(values: NDArray[Any]) -> tuple[Array, Array]:
 
 
 def visible(shown: Mapping[str, Array]) -> list[Mapping[str, Array]]:
-    """The parts of a sheet of curves, (points, lanes) by label: all, and then those that others would hide.
-
-    Example:
-        >>> for heights in ((1.0, 7.0, 2.0), (1.0, 70.0, 2.0)):
-        ...     print([list(part) for part in visible(dict(zip("abc", np.reshape(heights, (3, 1, 1)))))])
-        [['a', 'b', 'c']]
-        [['a', 'b', 'c'], ['a', 'c']]
-    """
+    """The parts of a sheet of curves, (points, lanes) by label: all, and then those that others would hide."""
     heights = {label: float(np.nanmax(np.abs(curve.mean(axis=1)))) for label, curve in shown.items()}
     ordered = sorted(heights, key=lambda label: heights[label])
     for place in range(len(ordered) - 1, 0, -1):

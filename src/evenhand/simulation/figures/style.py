@@ -64,12 +64,7 @@ def look(place: int, points: int, log: str = "") -> dict[str, Any]:
 
 
 def style_for(width: str) -> dict[Any, Any]:
-    """The settings of matplotlib for a figure of a width: ``"column"``, ``"text"``, or ``""`` for the screen.
-
-    Example:
-        >>> style_for("column")["font.size"], style_for("")["font.size"]
-        (8, 10)
-    """
+    """The settings of matplotlib for a figure of a width: ``"column"``, ``"text"``, or ``""`` for the screen."""
     if width and width not in WIDTHS:
         raise EvenhandError(f"must be 'column', 'text' or '', got {width!r}{nearest(width, WIDTHS)}", "width")
     families = {"font.family": ["DejaVu Sans", *installed()]}
@@ -99,11 +94,7 @@ def installed() -> tuple[str, ...]:
 
 
 def plain(name: str, longest: int = LONGEST[""]) -> str:
-    """A name as it can be drawn: in one line, not too long, without letters that no installed font has.
-
-    Letters that steer the direction of text become blanks, as a name must not look like another one; a letter that no
-    font has is drawn as a box.
-    """
+    """A name as it can be drawn: in one line, not too long, without letters that no installed font has."""
     drawn = _drawable(name)
     if extent(drawn) > longest:
         while extent(drawn) > longest - 1:
@@ -138,12 +129,7 @@ def _drawable(name: str) -> str:
 
 
 def extent(text: str) -> float:
-    """The width of a text in letters of the Latin alphabet, about.
-
-    Example:
-        >>> extent("tea"), extent("□□")
-        (3.0, 3.2)
-    """
+    """The width of a text in letters of the Latin alphabet, about."""
     return sum(1.6 if letter > "\u2000" and letter != "…" else 1.0 for letter in text)
 
 
@@ -161,12 +147,7 @@ def _charmaps() -> tuple[frozenset[int], ...]:
 
 
 def wrapped(text: str, inches: float, points: float) -> str:
-    """A text in lines that are no longer than the inches, about; words are not broken.
-
-    Example:
-        >>> wrapped("what the policies did", inches=1.0, points=10)
-        'what the\\npolicies did'
-    """
+    """A text in lines that are no longer than the inches, about; words are not broken."""
     most = 72.0 * inches / (0.54 * points)
     lines = [""]
     for word in text.split():

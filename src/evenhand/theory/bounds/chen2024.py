@@ -152,13 +152,7 @@ def op_fcts_d_regret(
 
 
 class Instance(NamedTuple):
-    """Bernoulli arms, two of which play per round, and what they deserve.
-
-    Example:
-        >>> one, _, _ = linear_fairness_instances(100)
-        >>> one.merit(one.means).round(4)
-        array([0.01  , 0.0067, 0.0067])
-    """
+    """Bernoulli arms, two of which play per round, and what they deserve."""
 
     means: Array  # (3,) in [0, 1]
     merit: Merit
