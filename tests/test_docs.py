@@ -22,6 +22,7 @@ from pydantic import BaseModel
 from evenhand import InfeasiblePromise, compare, sweep
 from evenhand.algorithms.registry import ALGORITHMS, Algorithm
 from evenhand.cli import main as cli
+from evenhand.core.descriptions import described as described_arguments
 from evenhand.core.parts import kinds, parameters_of
 from evenhand.messages.answers import Answer
 from evenhand.messages.changes import Promise, Stated
@@ -147,11 +148,11 @@ def test_every_docstring_has_an_example() -> None:
 
 
 def test_all_arguments_are_described() -> None:
-    """Ruff's D417 checks that an existing section names all of them; a change describes those of its shortcut."""
+    """A change describes the arguments of its shortcut; ruff does not see those that are added from a table."""
     for name, function in functions().items():
-        text = function.__doc__ or ""
         arguments = {one for one in inspect.signature(function).parameters if one not in ("self", "cls")}
-        assert "`evenhand.changes." in text or "    Args:\n" in text or not arguments, name
+        if "`evenhand.changes." not in (function.__doc__ or ""):
+            assert not arguments - set(described_arguments(function)), name
 
 
 #: Types that say nothing about shape, unit or range: numbers, arrays, tables, collections. Objects describe themselves.
@@ -161,9 +162,9 @@ SHAPE = re.compile(r"\((?:…|[a-z]+), ?[^)]*\)")  # such as (lanes, arms); in t
 
 def test_all_that_is_returned_is_described() -> None:
     for name, function in functions().items():
-        text, returned = function.__doc__ or "", str(function.__annotations__.get("return", ""))
+        text, returned = inspect.getdoc(function) or "", str(function.__annotations__.get("return", ""))
         if BARE.search(returned):
-            assert "    Returns:\n" in text or "    Yields:\n" in text or SHAPE.search(text.split("\n\n")[0]), name
+            assert "\nReturns:\n" in text or "\nYields:\n" in text or SHAPE.search(text.split("\n\n")[0]), name
 
 
 # Algorithms

@@ -85,9 +85,7 @@ def ars_fucb(
         wherever choices grow more slowly than time. Ours, not the paper's.
 
     Args:
-        fractions: (arms,), promised shares r_i of the rounds.
         size: f, `evenhand.policy.hold.PowerSize`, `GeometricSize` or any rising function of k; None for k².
-        tolerance: α ≥ 0, plays that an arm may be behind before it goes first.
         exploration: α of ARS-UCB.
         credit: ``"all"`` or ``"second_half"``, as for ARS-UCB.
 
@@ -111,7 +109,6 @@ def exp3(*, horizon: int, mixing: float | None = None) -> Policy:
     Promise: none to the arms; regret O(sqrt(T K ln K)) against any rewards that are known at once.
 
     Args:
-        horizon: T, rounds.
         mixing: γ in [0, 1]; None for ``min(1, sqrt(K ln K/((e − 1) T)))``.
 
     Example:
@@ -137,7 +134,6 @@ def ars_exp3(*, horizon: int, exponent: float = 0.5, mixing: float | None = None
     K is the number of choices that fit into T. What is left after the K-th is one more choice, cut at the horizon.
 
     Args:
-        horizon: T, rounds.
         exponent: β > 0.
         mixing: γ in [0, 1]; None for the theorem's ``min(1, sqrt(N ln N/((e − 1) ((β + 1) T)^(1/(β + 1)))))``.
 
@@ -192,7 +188,6 @@ def clw(*, horizon: int, delay: int, style: str = "loss") -> Policy:
         does not look at the plays.
 
     Args:
-        horizon: T, rounds.
         delay: d ≥ 1, the longest that a reward takes.
         style: ``"loss"`` (as published, for losses: what is missing of a reward of 1 per round), or ``"gain"`` as
             Wang et al. restate it: ``ln w += γ/K · 1/(2d) Σ Y/p``, with the even chance γ mixed into p,
@@ -244,7 +239,6 @@ def odaaf(
     Promise: none to the arms; those that are dropped get nothing. Regret O(Σ ln T/Δ_i + K E[τ]).
 
     Args:
-        horizon: T, rounds.
         rule: ``"expected"`` (the mean delay is known), ``"bounded"`` (also the largest), ``"variance"`` (the mean and
             the variance), or ``"composite"`` (how long a reward is spread, after Garg & Akash).
         mean_delay: E[τ] ≥ 0, rounds.

@@ -25,8 +25,6 @@ def ucb1(*, exploration: float = 2.0, evidence: EvidenceLike = "received", plays
 
     Args:
         exploration: c ≥ 0.
-        evidence: of missing rewards, ``"received"``, ``"optimistic"``, ``"pessimistic"`` or ``"mature"``; see `fucb`.
-        plays: m, arms played per round.
 
     Example:
         >>> ucb1().name
@@ -47,8 +45,6 @@ def thompson(*, evidence: EvidenceLike = "received", prior: PriorLike = UNIFORM,
 
     Args:
         evidence: of missing rewards, as of `fucb` or ``"both"``; see `f_ts`.
-        prior: a and b > 0 of ``Beta(a, b)``, or a pair per arm, in their order or by name; (1, 1) is uniform.
-        plays: m, arms played per round.
 
     Example:
         >>> thompson(plays=2).plays
@@ -91,7 +87,6 @@ def cucb_d(*, radius: str = "paper", plays: int = 1) -> Policy:
     Args:
         radius: ``"paper"`` as above, or ``"code"`` for the ``sqrt((m + 1) ln t / max(M, 1))`` of the code published
             with Chen et al. 2024.
-        plays: m, arms played per round.
 
     Example:
         >>> cucb_d(plays=3).index.exploration, cucb_d(plays=3, radius="code").index.exploration
@@ -111,10 +106,6 @@ def mp_ts_d(*, prior: PriorLike = UNIFORM, plays: int = 1) -> Policy:
 
     Promise: none; a baseline that earns much and is not fair.
 
-    Args:
-        prior: a and b > 0 of ``Beta(a, b)``, or a pair per arm, in their order or by name; (1, 1) is uniform.
-        plays: m, arms played per round.
-
     Example:
         >>> mp_ts_d(plays=3).plays
         3
@@ -133,10 +124,6 @@ def opse(*, horizon: int, plays: int = 1) -> Policy:
     Promise: none; its regret survives delays that depend on the reward, and the arms that it drops get nothing.
 
     For several plays, which the paper does not have, an arm must be surely worse than m others.
-
-    Args:
-        horizon: T, rounds.
-        plays: m, arms played per round.
 
     Example:
         >>> opse(horizon=1000).schedule.confidence.scale

@@ -71,8 +71,6 @@ def d_ucb(*, discount: float, exploration: float = 2.4, evidence: EvidenceLike =
     Args:
         discount: γ in (0, 1), weight of a round in units of the next one; see `discount_for`.
         exploration: c = 4 ξ; the paper's experiments have ξ = 0.6, its theorem ξ > 1/2.
-        evidence: what to believe of rewards that have not arrived.
-        plays: m, arms played per round.
 
     Example:
         >>> d_ucb(discount=0.99).index.clock
@@ -96,8 +94,6 @@ def sw_ucb(*, window: int, exploration: float = 0.6, evidence: EvidenceLike = "r
     Args:
         window: τ, rounds that are remembered; see `window_for`.
         exploration: c = ξ; the paper's experiments have 0.6, its theorem more than 1/2.
-        evidence: what to believe of rewards that have not arrived.
-        plays: m, arms played per round.
 
     Example:
         >>> sw_ucb(window=500).index.evidence.window
@@ -119,9 +115,6 @@ def d_ts(*, discount: float, evidence: EvidenceLike = "received", prior: PriorLi
 
     Args:
         discount: γ in (0, 1), weight of a round in units of the next one.
-        evidence: what to believe of rewards that have not arrived.
-        prior: a and b > 0 of ``Beta(a, b)``, or a pair per arm, in their order or by name; (1, 1) is uniform.
-        plays: m, arms played per round.
 
     Example:
         >>> d_ts(discount=0.99).index.evidence.discount
@@ -144,8 +137,6 @@ def kl_ucb(*, exploration: float = 0.0, evidence: EvidenceLike = "received", pla
 
     Args:
         exploration: c ≥ 0; the theorem has 3, the paper advises 0 in practice.
-        evidence: what to believe of rewards that have not arrived.
-        plays: m, arms played per round.
 
     Example:
         >>> kl_ucb().bounded
@@ -176,9 +167,6 @@ def glr_klucb(
         exploration_share: α in [0, 1], share of the rounds in which the arms play in turn. The paper lets it depend on
             the horizon and the number of changes, ``α = sqrt(Υ K ln T/T)``.
         delta: δ, probability of a false alarm per arm; the paper has 1/sqrt(T).
-        scope: ``"arm"``: only the arm that has changed begins anew; ``"all"``: all arms do.
-        evidence: what to believe of rewards that have not arrived.
-        plays: m, arms played per round.
 
     Example:
         >>> glr_klucb().schedule.share
@@ -214,10 +202,6 @@ def fair_glr(
         fractions: (arms,), promised shares r_i of the rounds. An arm without one is not explored, and a change of it
             for the better not noticed.
         delta: δ, probability of a false alarm per arm.
-        scope: ``"arm"``: only the arm that has changed begins anew; ``"all"``: all arms do.
-        tolerance: α ≥ 0, plays that an arm may be behind before it goes first.
-        evidence: what to believe of rewards that have not arrived.
-        plays: m, arms played per round.
 
     Example:
         >>> fair_glr([0.1, 0.1]).fractions

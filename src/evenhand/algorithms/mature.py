@@ -30,12 +30,6 @@ def m_fcucb_d(merit: MeritLike, *, horizon: int, cap: bool = False, plays: int =
     Needs feedback that names the pull of each reward. Ages are sums of 1, 1, 2, 2, 4, 4, … rounds, so that 41
     ages and three counters for each are enough for two million rounds; older pulls have one age.
 
-    Args:
-        merit: f, a positive function of the mean reward.
-        horizon: T, rounds.
-        cap: let merits through under which a share could exceed one; the excess is shared among the others.
-        plays: m, arms played per round.
-
     Example:
         >>> from evenhand.merit import Power
         >>> m_fcucb_d(Power(), horizon=1000).named
@@ -58,12 +52,6 @@ def m_fcts_d(merit: MeritLike, *, cap: bool = False, prior: PriorLike = UNIFORM,
         rewards arrive at all. Ours, and without a proof.
 
     Needs feedback that names the pull of each reward.
-
-    Args:
-        merit: f, a positive function of the mean reward.
-        cap: let merits through under which a share could exceed one; the excess is shared among the others.
-        prior: a and b > 0 of ``Beta(a, b)``, or a pair per arm, in their order or by name; (1, 1) is uniform.
-        plays: m, arms played per round.
 
     Example:
         >>> from evenhand.merit import Power
@@ -91,11 +79,7 @@ def q_fcucb_d(
     look alike, and ``untestable`` says which way to err.
 
     Args:
-        merit: f, a positive function of the mean reward.
-        horizon: T, rounds.
         untestable: ``"trust"`` (as FCUCB-D) or ``"doubt"`` (as M-FCUCB-D), while fewer than two delays have 20 rewards.
-        cap: let merits through under which a share could exceed one; the excess is shared among the others.
-        plays: m, arms played per round.
 
     Example:
         >>> from evenhand.merit import Power
@@ -125,11 +109,7 @@ def q_fcts_d(
         they do and it shows. Ours, not the paper's.
 
     Args:
-        merit: f, a positive function of the mean reward.
         untestable: ``"trust"`` (as FCTS-D) or ``"doubt"`` (as M-FCTS-D), while fewer than two delays have 20 rewards.
-        cap: let merits through under which a share could exceed one; the excess is shared among the others.
-        prior: a and b > 0 of ``Beta(a, b)``, or a pair per arm, in their order or by name; (1, 1) is uniform.
-        plays: m, arms played per round.
 
     Example:
         >>> from evenhand.merit import Power

@@ -40,15 +40,10 @@ def fcucb_d(
     maximisation is exact (`evenhand.policy.confidence.optimistic_means`), not left to a solver.
 
     Args:
-        merit: f, a positive function of the mean reward.
-        horizon: T, rounds.
         radius: ``"theorem"`` as above, or ``"code"`` for the narrower ``sqrt(ln(4 K t / δ) / (2 max(M, 1)))`` that the
             paper's figures were drawn with.
-        delta: δ in (0, 1], for ``"code"``.
         free_start: instead of the first rounds, one pull of every arm before round 1 that no measure sees, as in the
             published code.
-        cap: let merits through under which a share could exceed one; the excess is shared among the others.
-        plays: m, arms played per round.
 
     Example:
         >>> from evenhand.merit import Power
@@ -80,14 +75,9 @@ def op_fcucb_d(
         far as rewards arrive at all (Theorem 8).
 
     Args:
-        merit: f, a positive function of the mean reward.
-        horizon: T, rounds.
         radius: ``"theorem"`` as above, or ``"code"`` for ``sqrt(ln(6 K t / δ) / (2 N))``.
-        delta: δ in (0, 1], for ``"code"``.
         free_start: instead of the first rounds, one pull of every arm before round 1 that no measure sees, as in the
             published code.
-        cap: let merits through under which a share could exceed one; the excess is shared among the others.
-        plays: m, arms played per round.
 
     Example:
         >>> from evenhand.merit import Power
@@ -111,13 +101,6 @@ def fcts_d(
     Promise: every arm plays in proportion to its merit in the long run; expected reward and fairness regret are at most
         of order sqrt(T) for delays that do not depend on the reward and means drawn uniformly (Theorem 7).
 
-    Args:
-        merit: f, a positive function of the mean reward.
-        free_start: one pull of every arm before round 1 that no measure sees, as in the published code.
-        cap: let merits through under which a share could exceed one; the excess is shared among the others.
-        prior: a and b > 0 of ``Beta(a, b)``, or a pair per arm, in their order or by name; (1, 1) is uniform.
-        plays: m, arms played per round.
-
     Example:
         >>> from evenhand.merit import Power
         >>> fcts_d(Power(beta=2.0, exponent=4.0), plays=3).name
@@ -140,13 +123,6 @@ def op_fcts_d(
     Promise: every arm plays in proportion to its merit in the long run, also when the delay depends on the reward, as
         far as rewards arrive at all (Theorem 9).
 
-    Args:
-        merit: f, a positive function of the mean reward.
-        free_start: one pull of every arm before round 1 that no measure sees, as in the published code.
-        cap: let merits through under which a share could exceed one; the excess is shared among the others.
-        prior: a and b > 0 of ``Beta(a, b)``, or a pair per arm, in their order or by name; (1, 1) is uniform.
-        plays: m, arms played per round.
-
     Example:
         >>> from evenhand.merit import Power
         >>> op_fcts_d(Power(), plays=3).index.first.evidence
@@ -166,10 +142,7 @@ def fgreedy_d(merit: MeritLike, *, epsilon: float = 0.13, cap: bool = False, pla
     Promise: none in numbers; it never stops to explore, so its regrets grow linearly.
 
     Args:
-        merit: f, a positive function of the mean reward.
         epsilon: ε in [0, 1]; the paper gives none, 0.13 is the published code's.
-        cap: let merits through under which a share could exceed one; the excess is shared among the others.
-        plays: m, arms played per round.
 
     Example:
         >>> from evenhand.merit import Power
@@ -192,10 +165,6 @@ def fairx_ucb(merit: MeritLike, *, horizon: int) -> Policy:
     It is FCUCB-D for one play, and takes its radius ``sqrt(ln(4 K T) / N)``; Wang et al. have
     ``sqrt(2 ln(4 K t / δ) / N)``.
 
-    Args:
-        merit: f, a positive function of the mean reward.
-        horizon: T, rounds.
-
     Example:
         >>> from evenhand.merit import Power
         >>> fairx_ucb(Power(), horizon=1000).plays
@@ -216,10 +185,6 @@ def fairx_ts(merit: MeritLike, *, prior: PriorLike = UNIFORM) -> Policy:
     ``p_i = f(θ_i) / Σ f(θ_j), θ ~ Beta(1 + S, 1 + N − S)``
 
     Promise: every arm plays in proportion to its merit in the long run, when no reward is late.
-
-    Args:
-        merit: f, a positive function of the mean reward.
-        prior: a and b > 0 of ``Beta(a, b)``, or a pair per arm, in their order or by name; (1, 1) is uniform.
 
     Example:
         >>> from evenhand.merit import Power

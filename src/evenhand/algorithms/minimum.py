@@ -54,7 +54,6 @@ def naive(fractions: PerArm, *, horizon: int, epsilon: float = 0.1) -> Policy:
 
     Args:
         fractions: (arms,), promised shares r_i of the rounds, Σ r ≤ 1.
-        horizon: T, rounds.
         epsilon: ε in [0, 1], share of the rounds for exploration.
 
     Example:
@@ -84,8 +83,6 @@ def t_fucb(fractions: PerArm, *, horizon: int, exploration: float = 2.0) -> Poli
 
     Args:
         fractions: (arms,), promised shares r_i of the rounds, Σ r ≤ 1.
-        horizon: T, rounds.
-        exploration: c of UCB1.
 
     Example:
         >>> t_fucb([0.25, 0.0], horizon=10).schedule.quotas
@@ -116,9 +113,6 @@ def fucb(
         r-regret O(ln T) (Theorem 3).
 
     Args:
-        fractions: (arms,), promised shares r_i of the rounds.
-        tolerance: α ≥ 0, plays that an arm may be behind before it goes first.
-        exploration: c of UCB1.
         evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
             are 1, so that the bound holds however delays depend on rewards), ``"pessimistic"`` (they are 0) or
             ``"mature"`` (they are 1, and only pulls count that are old enough; needs feedback that names its pulls).
@@ -150,13 +144,9 @@ def f_ts(
     Promise: as FUCB, since what is owed does not depend on how the other rounds are used (Theorem 4).
 
     Args:
-        fractions: (arms,), promised shares r_i of the rounds.
-        tolerance: α ≥ 0, plays that an arm may be behind before it goes first.
         evidence: what to believe of rewards that have not arrived: ``"received"``, ``"optimistic"`` (they are 1),
             ``"pessimistic"`` (they are 0), ``"both"``, the mean of an optimistic and a pessimistic draw, or
             ``"mature"``, that mean for the pulls that are old enough, which needs feedback that names its pulls.
-        prior: a and b > 0 of ``Beta(a, b)``, or a pair per arm, in their order or by name; (1, 1) is uniform.
-        plays: m, arms played per round.
 
     Example:
         >>> f_ts([0.1, 0.1], plays=2).plays
@@ -184,13 +174,9 @@ def eta_fucb(
     Promise: none in numbers; the larger η, the nearer the fractions and the larger the regret.
 
     Args:
-        fractions: (arms,), promised shares r_i of the rounds.
         eta: η ≥ 0, reward that one owed play is worth.
         surplus: ``"counted"`` as printed, so that the best arm's surplus counts against it; ``"ignored"`` adds only
             what is owed.
-        exploration: c of UCB1.
-        evidence: of missing rewards, ``"received"``, ``"optimistic"``, ``"pessimistic"`` or ``"mature"``; see `fucb`.
-        plays: m, arms played per round.
 
     Example:
         >>> eta_fucb([0.1, 0.1], eta=0.5).fairness.shape
@@ -221,10 +207,6 @@ def fair_learn(
 
     Args:
         fractions: (arms,), promised shares τ_k of the rounds.
-        tolerance: α ≥ 0, plays that an arm may be behind before it goes first.
-        exploration: c of UCB1.
-        evidence: of missing rewards, ``"received"``, ``"optimistic"``, ``"pessimistic"`` or ``"mature"``; see `fucb`.
-        plays: m, arms played per round.
 
     Example:
         >>> fair_learn([0.1, 0.1], tolerance=5.0).fairness.tolerance
@@ -259,15 +241,10 @@ def lfg(
     alike. The logarithm takes the rounds counted from 1.
 
     Args:
-        fractions: (arms,), promised shares r_i of the rounds.
-        eta: η ≥ 0 or inf, owed plays that outweigh one unit of reward; inf ignores the queue.
-        weights: w_i ≥ 0, what a unit of reward of each arm counts.
         queue: ``"recursive"`` as printed, or ``"exact"`` as in TSCSF-B.
         exploration: c ≥ 0.
         clip: whether to cut the bound at 1.
         ties: ``"random"`` or ``"first"`` (lowest index).
-        evidence: of missing rewards, ``"received"``, ``"optimistic"``, ``"pessimistic"`` or ``"mature"``; see `fucb`.
-        plays: m, arms played per round.
 
     Example:
         >>> lfg([0.5, 0.6, 0.4], eta=10.0, plays=2).selection
@@ -303,13 +280,8 @@ def tscsf_b(
         1); the time-averaged regret is at most K/(2η) + (4 w sqrt(m K T ln T) + 2.51 w K)/T (Theorem 2).
 
     Args:
-        fractions: (arms,), promised shares r_i of the rounds.
-        eta: η ≥ 0 or inf, owed plays that outweigh one unit of reward; inf ignores the queue.
-        weights: w_i ≥ 0, what a unit of reward of each arm counts.
         queue: ``"exact"`` as printed, or ``"recursive"`` as in LFG.
         evidence: of missing rewards, as of `fucb` or ``"both"``; see `f_ts`.
-        prior: a and b > 0 of ``Beta(a, b)``, or a pair per arm, in their order or by name; (1, 1) is uniform.
-        plays: m, arms played per round.
 
     Example:
         >>> tscsf_b([0.5, 0.6, 0.4], eta=float("inf"), plays=2).plays
@@ -342,10 +314,6 @@ def hard_threshold_ucb(
 
     Args:
         fractions: (arms,), shares τ_k of the rounds below which an arm is penalised.
-        penalties: A_k ≥ 0, price of a missing play, one number or one per arm.
-        exploration: c of UCB1.
-        evidence: of missing rewards, ``"received"``, ``"optimistic"``, ``"pessimistic"`` or ``"mature"``; see `fucb`.
-        plays: m, arms played per round.
 
     Example:
         >>> hard_threshold_ucb([0.1, 0.1], penalties=0.3).fairness.shape
@@ -374,10 +342,6 @@ def soft_threshold_ucb(
 
     Args:
         fractions: (arms,), shares τ_k of the rounds below which an arm is penalised.
-        penalties: A_k ≥ 0, price of a missing play, one number or one per arm.
-        exploration: c of UCB1.
-        evidence: of missing rewards, ``"received"``, ``"optimistic"``, ``"pessimistic"`` or ``"mature"``; see `fucb`.
-        plays: m, arms played per round.
 
     Example:
         >>> soft_threshold_ucb([0.1, 0.1], penalties=[0.3, 0.2]).fairness.rate

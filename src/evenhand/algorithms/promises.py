@@ -42,14 +42,10 @@ def group_ucb(
 
     Args:
         fractions: (arms,), floors of the arms' shares of the rounds.
-        caps: (arms,), caps of the arms' shares; equal to the floor for a fixed share.
-        groups: tables with ``name``, ``arms``, and ``at_least``, ``at_most`` or ``exactly``, plays of these arms per
-            round.
         eta: η ≥ 0, owed plays that outweigh one unit of reward.
         exploration: c ≥ 0.
         evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
             are 1, so that the bound holds however delays depend on rewards) or ``"pessimistic"`` (they are 0).
-        plays: m, arms played per round.
 
     Example:
         >>> group_ucb(caps=[1.0, 0.3], groups=[{"name": "both", "arms": [0, 1], "exactly": 1.0}]).fairness.caps
@@ -82,14 +78,9 @@ def group_ts(
 
     Args:
         fractions: (arms,), floors of the arms' shares of the rounds.
-        caps: (arms,), caps of the arms' shares; equal to the floor for a fixed share.
-        groups: tables with ``name``, ``arms``, and ``at_least``, ``at_most`` or ``exactly``, plays of these arms per
-            round.
         eta: η ≥ 0, owed plays that outweigh one unit of reward.
         evidence: what to believe of rewards that have not arrived: ``"received"``, ``"optimistic"`` (they are 1),
             ``"pessimistic"`` (they are 0), or ``"both"``, the mean of an optimistic and a pessimistic draw.
-        prior: a and b > 0 of ``Beta(a, b)``, or a pair per arm, in their order or by name; (1, 1) is uniform.
-        plays: m, arms played per round.
 
     Example:
         >>> group_ts(groups=[{"name": "north", "arms": [0], "at_least": 0.3}]).groups[0]["at_least"]
@@ -118,10 +109,7 @@ def ldf(fractions: PerArm, *, tolerance: float = 0.0, exploration: float = 1.5, 
     and a combinatorial UCB of received rewards fills the other plays.
 
     Args:
-        fractions: (arms,), promised shares r_i of the rounds.
-        tolerance: α ≥ 0, plays that an arm may be behind before it goes first.
         exploration: c ≥ 0.
-        plays: m, arms played per round.
 
     Example:
         >>> ldf([0.1, 0.2], plays=2).index.clip
@@ -147,7 +135,6 @@ def bandit_q(rates: PerArm, *, horizon: int, weight: float | None = None) -> Pol
 
     Args:
         rates: (arms,), guaranteed rewards per round λ_i, on the scale [0, 1].
-        horizon: T, rounds.
         weight: V > 0, the weight of the rewards beside what is owed; None for sqrt(T).
 
     Example:
@@ -177,7 +164,6 @@ def floor_ts(
             contextual bandits (2026), which takes the floor away again: 7.1% for 10% with five arms.
         evidence: what to believe of rewards that have not arrived: ``"received"`` (nothing), ``"optimistic"`` (they
             are 1) or ``"pessimistic"`` (they are 0).
-        prior: a and b > 0 of ``Beta(a, b)``, or a pair per arm, in their order or by name; (1, 1) is uniform.
 
     Example:
         >>> floor_ts([0.1, 0.2]).fractions

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -11,6 +10,7 @@ from importlib.metadata import EntryPoints, entry_points
 from typing import TypeVar
 
 from evenhand.algorithms.citations import PAPERS, Paper
+from evenhand.core.descriptions import complete, described
 from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
 from evenhand.core.imports import same_definition
 from evenhand.policy.composition import Policy
@@ -31,6 +31,28 @@ SAMPLE: dict[str, object] = {
     "discount": 0.99,
     "window": 100,
     "rates": [0.1, 0.1],
+}
+
+#: Parameters that mean the same in several published algorithms, whose docstrings need not describe them again.
+COMMON: dict[str, str] = {
+    "fractions": "(arms,), promised shares r_i of the rounds.",
+    "tolerance": "α ≥ 0, plays that an arm may be behind before it goes first.",
+    "eta": "η ≥ 0 or inf, owed plays that outweigh one unit of reward; inf ignores the queue.",
+    "weights": "w_i ≥ 0, what a unit of reward of each arm counts.",
+    "penalties": "A_k ≥ 0, price of a missing play, one number or one per arm.",
+    "merit": "f, a positive function of the mean reward.",
+    "cap": "let merits through under which a share could exceed one; the excess is shared among the others.",
+    "groups": "tables with ``name``, ``arms``, and ``at_least``, ``at_most`` or ``exactly``, plays of them per round.",
+    "caps": "(arms,), caps of the arms' shares; equal to the floor for a fixed share.",
+    "horizon": "T, rounds.",
+    "changes": "Υ ≥ 1, changes in these rounds.",
+    "scope": '``"arm"``: only the arm that has changed begins anew; ``"all"``: all arms do.',
+    "exploration": "c of UCB1.",
+    "delta": 'δ in (0, 1], for ``"code"``.',
+    "free_start": "one pull of every arm before round 1 that no measure sees, as in the published code.",
+    "evidence": "what to believe of rewards that have not arrived; `fucb` explains the kinds.",
+    "prior": "a and b > 0 of ``Beta(a, b)``, or a pair per arm, in their order or by name; (1, 1) is uniform.",
+    "plays": "m, arms played per round.",
 }
 
 
@@ -75,19 +97,14 @@ class Algorithm:
 
     def parameter_help(self) -> dict[str, str]:
         """What each parameter is, from the docstring."""
-        text = self._labelled("Args", keep_lines=True)
-        found = re.findall(r"^(\w+): (.+?)(?=^\w+: |\Z)", text, flags=re.MULTILINE | re.DOTALL)
-        return {name: " ".join(words.split()) for name, words in found}
+        return {name: " ".join(text.split()) for name, text in described(self.build).items()}
 
     def _sections(self) -> list[str]:
         return (inspect.getdoc(self.build) or "").split("\n\n")
 
-    def _labelled(self, label: str, keep_lines: bool = False) -> str:
-        for section in self._sections():
-            if section.startswith(f"{label}:"):
-                text = inspect.cleandoc(section.removeprefix(f"{label}:"))
-                return text if keep_lines else " ".join(text.split())
-        return ""
+    def _labelled(self, label: str) -> str:
+        found = (one for one in self._sections() if one.startswith(f"{label}:"))
+        return " ".join(next(found, "").removeprefix(f"{label}:").split())
 
 
 ALGORITHMS: dict[str, Algorithm] = {}
@@ -122,6 +139,8 @@ def algorithm(paper: str | None = None, bound: Bound | None = None) -> Callable[
         if known is not None and not same_definition(known.build, build):
             raise EvenhandError(f"there are two algorithms named {build.__name__!r}; rename one of them")
         publication = None if paper is None else PAPERS[paper]
+        if publication is not None:
+            complete(build, COMMON)
         ALGORITHMS[build.__name__] = Algorithm(build.__name__, build, publication, bound)
         return build
 

@@ -40,16 +40,11 @@ def algorithms(
     """List the algorithms by promise, or show one: equation, promise, parameters, citation and BibTeX.
 
     Examples:
-
-      evenhand algorithms
-
-      evenhand algorithms fucb
-
-      evenhand algorithms --promise merit --feedback dependent
-
-      evenhand algorithms --import mine.py
-
-      evenhand algorithms --json
+        evenhand algorithms
+        evenhand algorithms fucb
+        evenhand algorithms --promise merit --feedback dependent
+        evenhand algorithms --import mine.py
+        evenhand algorithms --json
     """
     from evenhand.algorithms import find
     from evenhand.algorithms.properties import feedback_of, promise_of

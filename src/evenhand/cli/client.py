@@ -166,12 +166,9 @@ def create(
     """Create an allocation; succeeds if it already exists with exactly the same settings.
 
     Examples:
-
-      evenhand client create drinks fucb --arm tea --arm coffee --missing never --set fractions={coffee=0.2}
-
-      evenhand client create ads ucb1 --arm red --arm blue --window 86400 --missing zero
-
-      evenhand client create drinks2 thompson --arm tea --arm mate --missing never --start-from drinks
+        evenhand client create drinks fucb --arm tea --arm coffee --missing never --set fractions={coffee=0.2}
+        evenhand client create ads ucb1 --arm red --arm blue --window 86400 --missing zero
+        evenhand client create drinks2 thompson --arm tea --arm mate --missing never --start-from drinks
     """
     options: dict[str, Any] = {
         "parameters": parameters(set_ or []),
@@ -208,12 +205,9 @@ def list_(
     """List the allocations.
 
     Examples:
-
-      evenhand client list
-
-      evenhand client list --health
-
-      evenhand client list --url http://decisions.example.org --json
+        evenhand client list
+        evenhand client list --health
+        evenhand client list --url http://decisions.example.org --json
     """
     from evenhand.cli.answers import show_allocations
 
@@ -226,10 +220,8 @@ def show(client: Client, name: Name) -> Answer:
     """Show the settings and the state of an allocation.
 
     Examples:
-
-      evenhand client show drinks
-
-      evenhand client show drinks --json
+        evenhand client show drinks
+        evenhand client show drinks --json
     """
     from evenhand.cli.answers import show_description
 
@@ -253,12 +245,9 @@ def decide(
     """Decide which arms play in the next round or rounds.
 
     Examples:
-
-      evenhand client decide drinks
-
-      evenhand client decide drinks --available tea --available mate
-
-      evenhand client decide drinks --count 100 --json
+        evenhand client decide drinks
+        evenhand client decide drinks --available tea --available mate
+        evenhand client decide drinks --count 100 --json
     """
     from evenhand.cli.answers import show_decisions
 
@@ -273,8 +262,7 @@ def decision(
     """Show a decision: the available arms, the arms that played, and their rewards.
 
     Examples:
-
-      evenhand client decision drinks 17
+        evenhand client decision drinks 17
     """
     from evenhand.cli.answers import show_decision
 
@@ -287,8 +275,7 @@ def arms(client: Client, name: Name) -> Answer:
     """List the arms of an allocation with their promises.
 
     Examples:
-
-      evenhand client arms drinks --json
+        evenhand client arms drinks --json
     """
     from evenhand.cli.answers import show_arms
 
@@ -306,10 +293,8 @@ def events(
     """List the events of an allocation, in order.
 
     Examples:
-
-      evenhand client events drinks
-
-      evenhand client events drinks --after 100 --limit 20 --json
+        evenhand client events drinks
+        evenhand client events drinks --after 100 --limit 20 --json
     """
     from evenhand.cli.answers import show_events
 
@@ -328,10 +313,8 @@ def reward(
     """Send the rewards of a decision; the exit status is 1 if a reward was not accepted.
 
     Examples:
-
-      evenhand client reward drinks 1 tea=1
-
-      evenhand client reward ads 17 red=0 blue=0.25 --json
+        evenhand client reward drinks 1 tea=1
+        evenhand client reward ads 17 red=0 blue=0.25 --json
     """
     from evenhand.cli.answers import show_rewards
 
@@ -352,10 +335,8 @@ def total(
     """Send the anonymous sum of rewards that arrived in the last round.
 
     Examples:
-
-      evenhand client total drinks 3.5
-
-      evenhand client total drinks 3.5 --round 12
+        evenhand client total drinks 3.5
+        evenhand client total drinks 3.5 --round 12
     """
     answer = client.total(name, value, round, idempotency_key=again)
     return Answer(answer.to_json(), lambda: print(f"round {answer.round}: {answer.status}"))
@@ -372,10 +353,8 @@ def audit(
     """Show what each arm was promised and what it received.
 
     Examples:
-
-      evenhand client audit drinks
-
-      evenhand client audit drinks --limit 20 --json
+        evenhand client audit drinks
+        evenhand client audit drinks --limit 20 --json
     """
     from evenhand.cli.answers import show_audit
 
@@ -397,10 +376,8 @@ def log(
     """Download the log of an allocation, one row per play; the file is written completely or not at all.
 
     Examples:
-
-      evenhand client log drinks drinks.parquet
-
-      evenhand client log drinks drinks.csv --since 1000 --until 2000
+        evenhand client log drinks drinks.parquet
+        evenhand client log drinks drinks.csv --since 1000 --until 2000
     """
     client.log(name, file, since=since, until=until, estimate=estimate)
     if _empty(file):
@@ -419,10 +396,8 @@ def algorithms(
     """List the algorithms that the service has, or the parameters of one.
 
     Examples:
-
-      evenhand client algorithms
-
-      evenhand client algorithms fucb
+        evenhand client algorithms
+        evenhand client algorithms fucb
     """
     from evenhand.cli.answers import show_offered, show_parameters
 
@@ -513,7 +488,7 @@ def _command(name: str, record: type[ChangeRecord]) -> None:
     vars(command)["__signature__"] = Signature([*first, *own, *last])
     command.__annotations__ = {one.name: one.annotation for one in (*first, *own, *last)}
     called = name.replace("_", "-")
-    examples = "".join(f"\n\n  evenhand client change {called} {one}" for one in EXAMPLES.get(name, ()))
+    examples = "".join(f"\n    evenhand client change {called} {one}" for one in EXAMPLES.get(name, ()))
     command.__name__, command.__doc__ = name, f"{summary(record)}\n\nExamples:{examples}"
     request(changes)(command)
 
@@ -537,8 +512,7 @@ def add_webhook(
     """Register a webhook URL; shows the signing secret once.
 
     Examples:
-
-      evenhand client webhook add drinks https://example.org/hook --kind reward
+        evenhand client webhook add drinks https://example.org/hook --kind reward
     """
     hook = client.add_webhook(name, to, kinds=kind, after=after)
     return Answer(hook.to_json(), lambda: print(f"webhook {hook.id} with the secret {hook.secret}"))
@@ -549,8 +523,7 @@ def list_webhooks(client: Client, name: Name) -> Answer:
     """List the webhooks with their positions and errors.
 
     Examples:
-
-      evenhand client webhook list drinks
+        evenhand client webhook list drinks
     """
     from evenhand.cli.answers import show_webhooks
 
@@ -565,8 +538,7 @@ def remove_webhook(
     """Remove a webhook; no more events are sent to it.
 
     Examples:
-
-      evenhand client webhook remove drinks 6f1c2d90a1b2c3d4
+        evenhand client webhook remove drinks 6f1c2d90a1b2c3d4
     """
     hook = client.remove_webhook(name, id)
     return Answer(hook.to_json(), lambda: print(f"removed webhook {hook.id} to {hook.url}"))

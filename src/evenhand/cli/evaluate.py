@@ -78,16 +78,11 @@ def evaluate(
     Uses inverse propensity scores (IPS), self-normalised (SNIPS) and doubly robust (DR), with 95% intervals.
 
     Examples:
-
-      evenhand evaluate log.csv --shares uniform
-
-      evenhand evaluate log.parquet --shares tea=0.2,coffee=0.8 --missing zero
-
-      evenhand evaluate log.csv --algorithm fucb --set fractions=0.01 --json
-
-      evenhand evaluate sales.csv --column reward=euros --algorithm ucb1 --rewards 0,250
-
-      evenhand evaluate log.csv --algorithm "{ index = 'mine:KLUCB' }"
+        evenhand evaluate log.csv --shares uniform
+        evenhand evaluate log.parquet --shares tea=0.2,coffee=0.8 --missing zero
+        evenhand evaluate log.csv --algorithm fucb --set fractions=0.01 --json
+        evenhand evaluate sales.csv --column reward=euros --algorithm ucb1 --rewards 0,250
+        evenhand evaluate log.csv --algorithm "{ index = 'mine:KLUCB' }"
     """
     from evenhand.bandit.evaluation.estimators import evaluate as estimate
     from evenhand.bandit.evaluation.log import read_log

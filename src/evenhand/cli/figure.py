@@ -40,12 +40,9 @@ def figure(
     """Draw one figure of the results of a simulation.
 
     Examples:
-
-      evenhand figure results curves --measure r_regret --out r_regret.pdf --width column
-
-      evenhand figure results shares-over-time --policy FUCB --out shares.svg
-
-      evenhand figure results differences --measure reward --policy LFG --out differences.png
+        evenhand figure results curves --measure r_regret --out r_regret.pdf --width column
+        evenhand figure results shares-over-time --policy FUCB --out shares.svg
+        evenhand figure results differences --measure reward --policy LFG --out differences.png
     """
     from evenhand.simulation.figures.files import KINDS, save
     from evenhand.simulation.results import Results

@@ -28,10 +28,8 @@ def glossary(
     """Explain a word that commands, pages and errors use, or list all of them.
 
     Examples:
-
-      evenhand glossary deficit
-
-      evenhand glossary --json
+        evenhand glossary deficit
+        evenhand glossary --json
     """
     from evenhand.core.glossary import find, terms
 

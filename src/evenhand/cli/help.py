@@ -36,6 +36,11 @@ class App(typer.Typer):
 
 
 class _Command(TyperCommand):
+    def __init__(self, name: str | None, *, help: str | None = None, **options: Any) -> None:
+        text, label, examples = (help or "").partition("Examples:\n")
+        apart = "\n\n".join(f"  {line.strip()}" for line in examples.splitlines())  # else they are one paragraph
+        super().__init__(name, help=f"{text}{label}\n{apart}" if label else help, **options)
+
     def collect_usage_pieces(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
         return [re.sub(r"^\{(.*)\}(?=\.*$)", r"\1", piece) for piece in super().collect_usage_pieces(ctx)]
 

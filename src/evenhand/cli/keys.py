@@ -46,10 +46,8 @@ def create(
     """Create a key and print its secret to standard output; it cannot be shown again.
 
     Examples:
-
-      evenhand keys create shop --scope decide --scope reward
-
-      evenhand keys create dashboard --scope read --allocation drinks --expires 90d
+        evenhand keys create shop --scope decide --scope reward
+        evenhand keys create dashboard --scope read --allocation drinks --expires 90d
     """
     with _keys(database, new=True) as keys:
         key, secret = keys.create(name, scope, allocations=allocation, expires=_moment(expires))
@@ -71,8 +69,7 @@ def roll(
     The new key has the name, the scopes, the allocations and the lifetime of the old one.
 
     Examples:
-
-      evenhand keys roll shop --overlap 24h
+        evenhand keys roll shop --overlap 24h
     """
     with _keys(database) as keys:
         old, new, secret = keys.roll(key, _seconds(overlap), _moment(expires))
@@ -86,8 +83,7 @@ def list_(database: Database = "evenhand.db", as_json: AsJson = False) -> None:
     """List the keys, including expired and revoked ones.
 
     Examples:
-
-      evenhand keys list --json
+        evenhand keys list --json
     """
     with _keys(database) as keys:
         found = keys.list()
@@ -108,8 +104,7 @@ def revoke(
     """Revoke a key; servers refuse it within about a second.
 
     Examples:
-
-      evenhand keys revoke 1f9c20ab
+        evenhand keys revoke 1f9c20ab
     """
     with _keys(database) as keys:
         key = keys.revoke(id)

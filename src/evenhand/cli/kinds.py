@@ -29,12 +29,9 @@ def kinds(
     """List the kinds of parts that a configuration can name, with their parameters.
 
     Examples:
-
-      evenhand kinds
-
-      evenhand kinds feedback
-
-      evenhand kinds --import mine.py --json
+        evenhand kinds
+        evenhand kinds feedback
+        evenhand kinds --import mine.py --json
     """
     if slot is not None and slot not in slots():
         raise EvenhandError(f"there is no slot {slot!r}{nearest(slot, slots())}")

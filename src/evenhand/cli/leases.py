@@ -44,10 +44,8 @@ def ask(
     """Take the next rounds: shows how often each arm plays in them, and until when to play and to report them.
 
     Examples:
-
-      evenhand client lease ask drinks 1000 --seconds 300
-
-      evenhand client lease ask drinks 10 --draw --json
+        evenhand client lease ask drinks 1000 --seconds 300
+        evenhand client lease ask drinks 10 --draw --json
     """
     from evenhand.cli.answers import show_lease
 
@@ -78,10 +76,8 @@ def report(
     """Report which decisions of a lease were played, with rewards; the same report twice counts once.
 
     Examples:
-
-      evenhand client lease report drinks 1 600
-
-      evenhand client lease report drinks 1 1000 --reward 0:tea=1 --reward 17:coffee=0.5 --finished
+        evenhand client lease report drinks 1 600
+        evenhand client lease report drinks 1 1000 --reward 0:tea=1 --reward 17:coffee=0.5 --finished
     """
     return _reported(
         client.report_by_id(name, id, played, rewards=_by_arm(reward or []), columns=column, finished=finished)
@@ -93,8 +89,7 @@ def return_(client: Client, name: Name, id: Id) -> Answer:
     """Return the decisions of a lease that were not reported: they no longer count as played or promised.
 
     Examples:
-
-      evenhand client lease return drinks 1
+        evenhand client lease return drinks 1
     """
     return _reported(client.report_by_id(name, id, 0, finished=True))
 

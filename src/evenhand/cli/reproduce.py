@@ -54,14 +54,10 @@ def reproduce(
     Finished experiments are not run again. An interrupted command continues where it stopped.
 
     Examples:
-
-      evenhand reproduce
-
-      evenhand reproduce C-1 H-2
-
-      evenhand reproduce all --quick
-
-      evenhand reproduce H-6 H-7 --data ~/ml-latest-small
+        evenhand reproduce
+        evenhand reproduce C-1 H-2
+        evenhand reproduce all --quick
+        evenhand reproduce H-6 H-7 --data ~/ml-latest-small
     """
     place = store(out, quick, data or [], jobs, again)
     if not names:

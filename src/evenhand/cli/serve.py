@@ -89,10 +89,8 @@ def serve(
     answered the requests in progress.
 
     Examples:
-
-      evenhand serve --no-keys
-
-      evenhand serve --database postgresql://evenhand@db/evenhand --host 0.0.0.0
+        evenhand serve --no-keys
+        evenhand serve --database postgresql://evenhand@db/evenhand --host 0.0.0.0
     """
     from evenhand.service.http import run as server
     from evenhand.service.http.settings import Settings

@@ -26,12 +26,9 @@ def check(config: ConfigPath, own: Import = None, as_json: AsJson = False) -> No
     """Validate a configuration or a study and report whether its promises can be kept, without running it.
 
     Examples:
-
-      evenhand check films.toml
-
-      evenhand check study.toml
-
-      evenhand check films.toml --json
+        evenhand check films.toml
+        evenhand check study.toml
+        evenhand check films.toml --json
     """
     from evenhand.simulation.simulate import checkpoint_rounds
     from evenhand.simulation.stages import drafts_of
@@ -109,14 +106,10 @@ def simulate(
     Pass a .parquet file of earlier results instead of a configuration to run the same simulation again.
 
     Examples:
-
-      evenhand simulate films.toml
-
-      evenhand simulate films.toml --lanes 500 --jobs 2 --out runs/films
-
-      evenhand simulate films.toml --against Thompson --wide
-
-      evenhand simulate results/curves.parquet --seed 2 --json
+        evenhand simulate films.toml
+        evenhand simulate films.toml --lanes 500 --jobs 2 --out runs/films
+        evenhand simulate films.toml --against Thompson --wide
+        evenhand simulate results/curves.parquet --seed 2 --json
     """
     setup = _setup(config, seed=seed, lanes=lanes, horizon=horizon)
     if against is not None and against not in setup.policies:

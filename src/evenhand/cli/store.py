@@ -34,10 +34,8 @@ def export(
     """Write the log of an allocation to a file for `evenhand evaluate`, with one row per play.
 
     Examples:
-
-      evenhand export drinks drinks.parquet
-
-      evenhand export drinks drinks.csv --database postgresql://evenhand@localhost/evenhand --estimate
+        evenhand export drinks drinks.parquet
+        evenhand export drinks drinks.csv --database postgresql://evenhand@localhost/evenhand --estimate
     """
     from evenhand.service.store.export import write_log
 
@@ -66,12 +64,9 @@ def verify(
     """Replay the events of allocations, and compare the result with the stored state; read-only.
 
     Examples:
-
-      evenhand verify
-
-      evenhand verify drinks --database evenhand.db --json
-
-      evenhand verify --onward verified.json
+        evenhand verify
+        evenhand verify drinks --database evenhand.db --json
+        evenhand verify --onward verified.json
     """
     from evenhand.service.store.verify import verify
 
@@ -96,8 +91,7 @@ def upgrade(database: Database = "evenhand.db") -> None:
     """Upgrade the tables of a database to this version of Evenhand; make a backup first.
 
     Examples:
-
-      evenhand db upgrade --database postgresql://evenhand@localhost/evenhand
+        evenhand db upgrade --database postgresql://evenhand@localhost/evenhand
     """
     from evenhand.service.store.database import HEAD
 
@@ -116,8 +110,7 @@ def backup(
     """Make a consistent copy of an SQLite database, even while it is in use.
 
     Examples:
-
-      evenhand db backup evenhand-monday.db
+        evenhand db backup evenhand-monday.db
     """
     from evenhand.service.store.repair import backup
 
@@ -150,10 +143,8 @@ def restore(
     The damaged events, and those after them or up to the snapshot, are moved to a file.
 
     Examples:
-
-      evenhand db restore drinks --removed drinks-removed.jsonl
-
-      evenhand db restore drinks --from-snapshot
+        evenhand db restore drinks --removed drinks-removed.jsonl
+        evenhand db restore drinks --from-snapshot
     """
     from evenhand.service.store.repair import restore
 
@@ -182,8 +173,7 @@ def compact(
     The state includes pending decisions. The events are deleted: back up the database or export the log first.
 
     Examples:
-
-      evenhand db compact drinks --before 2026-01-01
+        evenhand db compact drinks --before 2026-01-01
     """
     from evenhand.service.store.compaction import compact
 
@@ -205,8 +195,7 @@ def erase(
     """Erase an allocation and all its stored data.
 
     Examples:
-
-      evenhand db erase drinks --yes
+        evenhand db erase drinks --yes
     """
     from evenhand.service.store.repair import erase
 
@@ -226,8 +215,7 @@ def export_all(
     """Write the events of an allocation to a file for `evenhand db import`.
 
     Examples:
-
-      evenhand db export drinks drinks.jsonl
+        evenhand db export drinks drinks.jsonl
     """
     from evenhand.service.store.repair import export_events
 
@@ -248,8 +236,7 @@ def import_all(
     """Create an allocation from the events in a file.
 
     Examples:
-
-      evenhand db import drinks.jsonl drinks
+        evenhand db import drinks.jsonl drinks
     """
     from evenhand.service.store.repair import import_events
 

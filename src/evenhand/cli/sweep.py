@@ -67,12 +67,9 @@ def run(
     What is finished is kept: an interrupted command continues, and a study that was changed runs only what is new.
 
     Examples:
-
-      evenhand sweep study.toml --jobs 2
-
-      evenhand sweep study.toml --backend dask --address tcp://10.0.0.5:8786
-
-      evenhand sweep run study.toml --shard 3/10 --out results/part3
+        evenhand sweep study.toml --jobs 2
+        evenhand sweep study.toml --backend dask --address tcp://10.0.0.5:8786
+        evenhand sweep run study.toml --shard 3/10 --out results/part3
     """
     from evenhand.studies.sweep import sweep
 
@@ -91,8 +88,7 @@ def status(folder: OutOfSweep, as_json: AsJson = False) -> None:
     """Report how far a sweep is, and what failed; it may be running.
 
     Examples:
-
-      evenhand sweep status sweep
+        evenhand sweep status sweep
     """
     from dataclasses import asdict
 
@@ -124,8 +120,7 @@ def merge(
     """Join the parts of a study that `--shard` ran, and write its tables.
 
     Examples:
-
-      evenhand sweep merge results results/part1 results/part2
+        evenhand sweep merge results results/part1 results/part2
     """
     from evenhand.studies.sweep import merge
 
@@ -157,10 +152,8 @@ def figure(
     """Draw a figure of the results of a sweep.
 
     Examples:
-
-      evenhand sweep figure sweep lines --measure r_regret --axis eta --out eta.pdf --width column
-
-      evenhand sweep figure sweep heatmap --axis eta --axis delay --out map.png
+        evenhand sweep figure sweep lines --measure r_regret --axis eta --out eta.pdf --width column
+        evenhand sweep figure sweep heatmap --axis eta --axis delay --out map.png
     """
     from evenhand.simulation.figures import save
     from evenhand.studies import figures

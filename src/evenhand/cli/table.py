@@ -47,12 +47,9 @@ def table(
     Numbers are mean ± standard error over lanes, differences have a 95% interval; CSV has each in a column.
 
     Examples:
-
-      evenhand table results
-
-      evenhand table results --show shares --format latex > shares.tex
-
-      evenhand table results --show differences --against LFG --format csv
+        evenhand table results
+        evenhand table results --show shares --format latex > shares.tex
+        evenhand table results --show differences --against LFG --format csv
     """
     from evenhand.simulation.results import Results
 

@@ -14,6 +14,7 @@ from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 import httpx
 
+from ..core.descriptions import complete, described
 from ..core.errors import DataError
 from ..core.files import whole
 from ..messages.answers import Event
@@ -73,6 +74,7 @@ def _described(method: Method, operation: Callable[..., Steps[Any]]) -> Method:
     result = str(signature.return_annotation).removeprefix("Steps[").removesuffix("]")
     signature = signature.replace(parameters=[SELF, *signature.parameters.values()], return_annotation=result)
     vars(method)["__signature__"] = signature
+    complete(method, operations.COMMON)
     return method
 
 
@@ -219,17 +221,6 @@ class AsyncClient:
     Its calls are retried in the same way. Tasks of one event loop may share a client. Close it after use, or use it in
     an ``async with`` statement.
 
-    Args:
-        url: address of the service.
-        key: API key, if the service has keys; it is never shown.
-        timeout: seconds per try.
-        retries: further tries after one that failed and may succeed when repeated.
-        patience: seconds per call, with all its tries.
-        wait: whether a call is tried again where nothing accepts connections, as while a service restarts.
-        transport: carries the calls; None for the network.
-        sleep: waits for some seconds.
-        clock: returns the time in seconds.
-
     Raises:
         EvenhandError: an argument is out of range.
 
@@ -300,10 +291,6 @@ class AsyncClient:
     async def events(self, name: str, after: int = 0) -> AsyncIterator[Event]:
         """Like `Client.events`.
 
-        Args:
-            name: of the allocation.
-            after: sequence of the last event that is known; 0 for none.
-
         Returns:
             The events, in the order of their sequence.
         """
@@ -323,15 +310,7 @@ class AsyncClient:
         until: int | None = None,
         estimate: bool = False,
     ) -> None:
-        """Like `Client.log`.
-
-        Args:
-            name: of the allocation.
-            path: file to write, which ends in ``.csv`` or ``.parquet``.
-            since: the first round.
-            until: the last round; None for the last one decided.
-            estimate: whether to estimate propensities that have no closed form, which takes time.
-        """
+        """Like `Client.log`."""
         target, call, media_type = operations.log(name, path, since, until, estimate)
         try:
             with whole(target) as temporary:
@@ -340,3 +319,8 @@ class AsyncClient:
             raise DataError(f"the log could not be written to {target}: {error}") from None
 
     _event_page = _async_method(operations.event_page)
+
+
+complete(AsyncClient, described(Client))
+for _own in ("events", "log"):
+    complete(getattr(AsyncClient, _own), described(getattr(Client, _own)))

@@ -45,6 +45,12 @@ Result = TypeVar("Result")
 Steps = Generator[tuple[Call, type[Any]], tuple[int, Any], Result]
 PAGE = 1000  # entries per page of a list
 REPORT = 20_000  # rewards and columns per report of a lease
+#: Arguments that mean the same in several operations, whose docstrings need not describe them again.
+COMMON = {
+    "name": "of the allocation.",
+    "available": "names of the arms that can play; None for all that are not retired.",
+    "idempotency_key": "by which the service recognises the call when it is repeated; None for a new one.",
+}
 DRY_RUN = {"dry_run": "true"}  # the query of a request that is to write nothing
 
 
@@ -65,7 +71,6 @@ def create(
     """Create an allocation.
 
     Args:
-        name: of the allocation.
         arms: their names, each once.
         algorithm: a name of `evenhand.algorithms`, or a table for each part of a policy, of registered kinds.
         missing: what a missing reward means: ``"zero"`` where only successes are sent, and what has not arrived
@@ -130,9 +135,6 @@ def allocations(health: bool = False) -> Steps[tuple[AllocationSummary, ...]]:
 def describe(name: str) -> Steps[Allocation]:
     """An allocation: its settings and its current round.
 
-    Args:
-        name: of the allocation.
-
     Returns:
         The allocation.
     """
@@ -141,9 +143,6 @@ def describe(name: str) -> Steps[Allocation]:
 
 def arms(name: str) -> Steps[tuple[Arm, ...]]:
     """The arms of an allocation, in their order, with their promises.
-
-    Args:
-        name: of the allocation.
 
     Returns:
         One record per arm, retired arms among them.
@@ -170,11 +169,8 @@ def decide(
     """Decide which arms play in the next round.
 
     Args:
-        name: of the allocation.
-        available: names of the arms that can play; None for all that are not retired.
         propensities: whether to return the propensities of all available arms, which takes time if they have no
             closed form.
-        idempotency_key: by which the service recognises the call when it is repeated; None for a new one.
 
     Returns:
         The decision, with its id, the arms that play, and their propensities where they are known.
@@ -194,7 +190,6 @@ def decide_many(
     """Decide which arms play in the next rounds.
 
     Args:
-        name: of the allocation.
         rounds: how many; or for each of them the arms that can play, None for all that are not retired.
         available: the arms that can play in all of them.
         propensities: as for `decide`.
@@ -222,7 +217,6 @@ def decision(name: str, id: str) -> Steps[DecisionOutcome]:
     """A decision, and what came of it: who could play, who played, and their rewards.
 
     Args:
-        name: of the allocation.
         id: of the decision.
 
     Returns:
@@ -237,10 +231,8 @@ def reward(
     """Send the rewards of arms, at any time, in any order, one by one or together.
 
     Args:
-        name: of the allocation.
         decision: its id.
         rewards: by the names of arms that played in it.
-        idempotency_key: by which the service recognises the call when it is repeated; None for a new one.
 
     Returns:
         The result of each; a reward that is not accepted is not an error.
@@ -257,7 +249,6 @@ def reward_many(
     """Send the rewards of several decisions.
 
     Args:
-        name: of the allocation.
         rewards: ids of decisions, each with rewards by the names of arms.
         idempotency_key: as for `reward`.
 
@@ -289,12 +280,9 @@ def lease(
     `report`; what is not reported in time is returned.
 
     Args:
-        name: of the allocation.
         decisions: number of rounds, at most 1,000,000.
         seconds: for which they may be drawn; they may be reported for as long again, and at least a minute.
-        available: names of the arms that can play; None for all that are not retired.
         units: whether the arms of a decision follow from a unit, such as the id of a user, so that it keeps its arm.
-        idempotency_key: by which the service recognises the call when it is repeated; None for a new one.
 
     Returns:
         The leased decisions, to be drawn in this process without a further request.
@@ -311,7 +299,6 @@ def report(name: str, leased: LeasedDecisions, *, finished: bool = False) -> Ste
     It can be repeated: what the service knows already is not taken twice.
 
     Args:
-        name: of the allocation.
         leased: the decisions.
         finished: whether no more will be drawn, so that the others are returned.
 
@@ -340,7 +327,6 @@ def report_by_id(
     """Report decisions of a lease that another program drew, or an earlier run of this one; see `report`.
 
     Args:
-        name: of the allocation.
         lease: its id.
         played: number of decisions played so far, which are the first ones of the lease; 0 for those reported before.
         rewards: by the names of arms and the positions of decisions, counted from 0; None for none.
@@ -367,7 +353,6 @@ def total(
     """Send the anonymous total of the round just decided: all rewards that arrived in it, of any arm.
 
     Args:
-        name: of the allocation.
         value: the total.
         round: which round it is, so that it cannot be credited to another one; None for the last one.
         idempotency_key: as for `reward`.
@@ -388,10 +373,8 @@ def change(
     """Change arms or promises, or close or reopen the allocation; what is promised anew counts from the next round.
 
     Args:
-        name: of the allocation.
         record: the change, one of `evenhand.changes`, such as ``Promise({"tea": 0.2})``.
         version: that the allocation must have; None for any. With it, nothing is changed that others changed meanwhile.
-        idempotency_key: by which the service recognises the call when it is repeated; None for a new one.
 
     Returns:
         The round and version of the allocation after the change, and whether it changed anything.
@@ -408,7 +391,6 @@ def plan(name: str, record: ChangeRecord, *, version: int | None = None) -> Step
     """What `change` would do with the same change, and what each arm would be promised; nothing is written.
 
     Args:
-        name: of the allocation.
         record: the change.
         version: that the allocation must have; None for any.
 
@@ -441,7 +423,6 @@ def add_webhook(
     """Register an address to which events are sent; called again after a failure, it may be there twice.
 
     Args:
-        name: of the allocation.
         url: to which its events are sent.
         kinds: of events that are sent; None for all.
         secret: ``whsec_`` and base64, with which they are signed; None for a new one, which the result has.
@@ -458,9 +439,6 @@ def add_webhook(
 def webhooks(name: str) -> Steps[tuple[Webhook, ...]]:
     """The addresses to which events are sent, how far each is, and what is wrong with it.
 
-    Args:
-        name: of the allocation.
-
     Returns:
         The webhooks, without their secrets.
     """
@@ -472,7 +450,6 @@ def remove_webhook(name: str, id: str) -> Steps[Webhook]:
     """Remove an address: nothing is sent to it any more.
 
     Args:
-        name: of the allocation.
         id: of the webhook.
 
     Returns:
@@ -488,7 +465,6 @@ def audit(name: str, limit: int | None = None) -> Steps[Audit]:
     """What each arm was promised, and what it received.
 
     Args:
-        name: of the allocation.
         limit: number of arms, those furthest behind their promise first; None for all, in their order.
 
     Returns:

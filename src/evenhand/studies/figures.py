@@ -37,8 +37,6 @@ def lines(
         results: of a sweep.
         measure: on the y axis.
         axis: on the x axis; None for the first.
-        title: above the figure.
-        width: ``"column"`` or ``"text"`` of a paper; empty for a screen.
 
     Returns:
         An ordinary figure of matplotlib.
@@ -85,8 +83,6 @@ def heatmap(
         measure: that the colours show.
         x: axis of the study; None for the first.
         y: axis of the study; None for the second.
-        title: above the figure.
-        width: ``"column"`` or ``"text"`` of a paper; empty for a screen.
 
     Returns:
         An ordinary figure of matplotlib.
@@ -143,10 +139,6 @@ def frontier(
     Args:
         results: of a sweep.
         axis: whose values are joined; None for the first.
-        unfairness: measure on the x axis.
-        reward: measure on the y axis.
-        title: above the figure.
-        width: ``"column"`` or ``"text"`` of a paper; empty for a screen.
 
     Returns:
         An ordinary figure of matplotlib; whiskers are 95% intervals, and the ends of a line have their values of the

@@ -44,8 +44,6 @@ def delays(
             the first and the last arms); or feedback models by label.
         means: (arms,), in [0, 1], for models whose delays depend on the reward: probability of a reward of 1. Results
             and environments have their own.
-        title: above the figure.
-        width: ``"column"`` or ``"text"`` of a paper; empty for a screen.
 
     Returns:
         An ordinary figure of matplotlib, with two panels.

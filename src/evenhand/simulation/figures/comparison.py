@@ -24,12 +24,6 @@ FAMILY = re.compile(r"\s+\w+=.*$")  # the values of a grid, at the end of a labe
 def spread_over_lanes(results: Results, measure: str, *, title: str = "", width: str = "") -> Figure:
     """Every lane's value of a measure at the horizon, a row for each policy, with the median as a bar.
 
-    Args:
-        results: of a simulation.
-        measure: name of a measure, such as ``"regret"``.
-        title: above the figure.
-        width: ``"column"`` or ``"text"`` of a paper; empty for a screen.
-
     Returns:
         An ordinary figure of matplotlib.
 
@@ -78,10 +72,6 @@ def frontier(
 
     Args:
         results: of one simulation or several of the same world.
-        unfairness: measure on the x axis.
-        reward: measure on the y axis.
-        title: above the figure.
-        width: ``"column"`` or ``"text"`` of a paper; empty for a screen.
 
     Returns:
         An ordinary figure of matplotlib; whiskers are 95% intervals of the means over lanes.

@@ -37,16 +37,12 @@ def curves(
     """A measure over the rounds: the mean over lanes with a band, one line per policy.
 
     Args:
-        results: of a simulation.
-        measure: name of a measure of the results, such as ``"regret"``.
         bounds: theorem's bounds by label, (checkpoints,), drawn thin in the policy's colour; NaN where there is none.
         log: ``""``, ``"x"``, ``"y"`` or ``"xy"``, the axes with a logarithmic scale; y is symmetric around 0 where
             values are negative.
-        title: above the figure.
         band: ``"95%"`` (Student's interval of the mean), ``"standard error"``, ``"lanes"`` (10% to 90% of them) or
             ``"none"``; the caption names it.
         split: whether curves that reach 6 times as high as all others are left out in a second panel.
-        width: ``"column"`` or ``"text"`` of a paper, with its size of text; empty for a screen.
 
     Returns:
         An ordinary figure of matplotlib.
@@ -92,11 +88,7 @@ def paired_differences(
     All policies meet the same random numbers in a lane, so the differences vary less than the measure itself.
 
     Args:
-        results: of a simulation.
-        measure: name of a measure, such as ``"regret"``.
         against: label of the policy to compare with; None for the first.
-        title: above the figure.
-        width: ``"column"`` or ``"text"`` of a paper; empty for a screen.
 
     Returns:
         An ordinary figure of matplotlib; bands are 95% intervals of the mean difference.

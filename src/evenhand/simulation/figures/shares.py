@@ -29,11 +29,6 @@ def fractions(results: Results, *, title: str = "", width: str = "") -> Figure:
     A bar for each of few arms; where names are long or arms many, a row for each arm, its name at the left; above 60
     arms the shares by rank.
 
-    Args:
-        results: of a simulation.
-        title: above the figure.
-        width: ``"column"`` or ``"text"`` of a paper; empty for a screen.
-
     Returns:
         An ordinary figure of matplotlib; whiskers are 95% intervals of the mean over lanes.
 
@@ -129,12 +124,6 @@ def shares_over_time(results: Results, label: str | None = None, *, title: str =
 
     Of more than eight arms those are drawn that are furthest below their promise, and then those that play most.
 
-    Args:
-        results: of a simulation.
-        label: of the policy; None for the first.
-        title: above the figure.
-        width: ``"column"`` or ``"text"`` of a paper; empty for a screen.
-
     Returns:
         An ordinary figure of matplotlib; bands are 95% intervals of the mean over lanes.
 
@@ -181,12 +170,6 @@ def _of_interest(shares: Array, promised: Array | None) -> list[int]:
 @styled
 def arms_over_time(results: Results, label: str | None = None, *, title: str = "", width: str = "") -> Figure:
     """Who played when: the share of the rounds between two checkpoints that each arm of a policy had, as a map.
-
-    Args:
-        results: of a simulation.
-        label: of the policy; None for the first.
-        title: above the figure.
-        width: ``"column"`` or ``"text"`` of a paper; empty for a screen.
 
     Returns:
         An ordinary figure of matplotlib, a row for each arm; above 60 arms only some have their names.

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from functools import cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
+from evenhand.core.descriptions import complete
 from evenhand.core.errors import EvenhandError, nearest
 
 Given = ParamSpec("Given")
@@ -71,8 +72,21 @@ def style_for(width: str) -> dict[Any, Any]:
     return STYLE | families | (SMALL if width else {})
 
 
+#: Arguments that mean the same for several figures, whose docstrings need not describe them again.
+COMMON = {
+    "results": "of a simulation.",
+    "measure": 'name of a measure of the results, such as ``"regret"``.',
+    "label": "of the policy; None for the first.",
+    "unfairness": "measure on the x axis.",
+    "reward": "measure on the y axis.",
+    "title": "above the figure.",
+    "width": '``"column"`` or ``"text"`` of a paper, with its size of text; empty for a screen.',
+}
+
+
 def styled(draw: Callable[Given, Drawn]) -> Callable[Given, Drawn]:
     """The function with matplotlib in the style for its ``width``, and as it was afterwards."""
+    complete(draw, COMMON)
 
     @wraps(draw)
     def inside(*given: Given.args, **options: Given.kwargs) -> Drawn:
