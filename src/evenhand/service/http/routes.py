@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from fastapi import APIRouter, Header, Path, Query, Response
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -74,23 +75,34 @@ Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="entries at most")]
 Cursor = Annotated[str | None, Query(max_length=1000, description="`next` of the page before; default: the first page")]
 
 
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
+
+
+def route(
+    method: Callable[..., Callable[[Endpoint], Endpoint]],
+    path: str,
+    tag: str,
+    answer: Any,
+    codes: Sequence[str] = (),
+    *,
+    body: bool = False,
+    also: Responses | None = None,
+    **options: Any,
+) -> Callable[[Endpoint], Endpoint]:
+    """A route that needs a key, with its answer and the codes of its errors beyond those that follow from the rest."""
+    implied = [*(["unknown_allocation"] if "{name}" in path else []), *([] if body else ["invalid"])]
+    responses = errors(*implied, *codes, body=body) | (also or {})
+    return method(path, responses=responses, tags=[tag], response_model=answer, **options)
+
+
 # --- rounds -----------------------------------------------------------------------------------------------------------
 # First, as routes are matched in order and these are requested most.
 
 
-@direct.post(
-    "/v1/allocations/{name}/decisions",
-    responses=errors("unknown_allocation", "closed", "key_reused", body=True),
-    tags=["rounds"],
-    response_model=answers.Decisions,
+@route(
+    direct.post, "/v1/allocations/{name}/decisions", "rounds", answers.Decisions, ["closed", "key_reused"], body=True
 )
-async def decide(
-    caller: Decider,
-    service: Services,
-    name: Name,
-    message: DecisionRequest,
-    once: Once,
-) -> Response:
+async def decide(caller: Decider, service: Services, name: Name, message: DecisionRequest, once: Once) -> Response:
     """Decide which arms play in the next rounds.
 
     Either `count` rounds with the same arms `available`, or a list of `rounds`. The decisions are durable when the
@@ -108,29 +120,15 @@ async def decide(
     return JsonResponse(await service.run(name, command))
 
 
-@router.get(
-    "/v1/allocations/{name}/decisions/{id}",
-    responses=errors("unknown_allocation", "unknown_decision", "invalid"),
-    tags=["rounds"],
-    response_model=answers.DecisionOutcome,
-)
+@route(router.get, "/v1/allocations/{name}/decisions/{id}", "rounds", answers.DecisionOutcome, ["unknown_decision"])
 async def decision(caller: Reader, service: Services, name: Name, id: str) -> Response:
     """Show a decision: who could play, who played, and what came of it."""
     return JsonResponse(await service.run(name, ReadDecision(id)))
 
 
-@direct.post(
-    "/v1/allocations/{name}/rewards",
-    responses=errors("unknown_allocation", "key_reused", body=True),
-    tags=["rounds"],
-    response_model=answers.RewardResults,
-)
+@route(direct.post, "/v1/allocations/{name}/rewards", "rounds", answers.RewardResults, ["key_reused"], body=True)
 async def reward(
-    caller: Rewarder,
-    service: Services,
-    name: Name,
-    message: requests.RewardRequest,
-    once: Once,
+    caller: Rewarder, service: Services, name: Name, message: requests.RewardRequest, once: Once
 ) -> Response:
     """Send the rewards of arms, at any time, in any order, one by one or together.
 
@@ -144,19 +142,8 @@ async def reward(
     return JsonResponse(await service.run(name, Reward(rewards, **once)))
 
 
-@router.post(
-    "/v1/allocations/{name}/leases",
-    responses=errors("unknown_allocation", "closed", "key_reused", body=True),
-    tags=["rounds"],
-    response_model=answers.Lease,
-)
-async def lease(
-    caller: Decider,
-    service: Services,
-    name: Name,
-    message: requests.LeaseRequest,
-    once: Once,
-) -> Response:
+@route(router.post, "/v1/allocations/{name}/leases", "rounds", answers.Lease, ["closed", "key_reused"], body=True)
+async def lease(caller: Decider, service: Services, name: Name, message: requests.LeaseRequest, once: Once) -> Response:
     """Lease the next rounds: you decide them yourself, without asking again.
 
     How often each arm plays is decided now, with promised shares kept exactly, and counts as played until the lease is
@@ -168,19 +155,16 @@ async def lease(
     return JsonResponse(await service.run(name, command))
 
 
-@router.post(
+@route(
+    router.post,
     "/v1/allocations/{name}/leases/{id}/reports",
-    responses=errors("unknown_allocation", "unknown_lease", "lease_over", "conflict", "key_reused", body=True),
-    tags=["rounds"],
-    response_model=answers.LeaseReport,
+    "rounds",
+    answers.LeaseReport,
+    ["unknown_lease", "lease_over", "conflict", "key_reused"],
+    body=True,
 )
 async def report(
-    caller: Decider,
-    service: Services,
-    name: Name,
-    id: str,
-    message: requests.ReportRequest,
-    once: Once,
+    caller: Decider, service: Services, name: Name, id: str, message: requests.ReportRequest, once: Once
 ) -> Response:
     """Report the decisions of a lease that were played so far, and rewards, as often as you like.
 
@@ -196,18 +180,11 @@ async def report(
     return JsonResponse(await service.run(name, command))
 
 
-@router.post(
-    "/v1/allocations/{name}/totals",
-    responses=errors("unknown_allocation", "conflict", "key_reused", body=True),
-    tags=["rounds"],
-    response_model=answers.TotalResult,
+@route(
+    router.post, "/v1/allocations/{name}/totals", "rounds", answers.TotalResult, ["conflict", "key_reused"], body=True
 )
 async def total(
-    caller: Rewarder,
-    service: Services,
-    name: Name,
-    message: requests.TotalRequest,
-    once: Once,
+    caller: Rewarder, service: Services, name: Name, message: requests.TotalRequest, once: Once
 ) -> Response:
     """Send the anonymous total of the round just decided: all rewards that arrived in it, of any arm.
 
@@ -219,24 +196,23 @@ async def total(
 # --- allocations ------------------------------------------------------------------------------------------------------
 
 
-@router.post(
+@route(
+    router.post,
     "/v1/allocations",
-    responses={
-        **errors("infeasible", "conflict", "unknown_allocation", body=True),
+    "allocations",
+    answers.Allocation,
+    ["infeasible", "conflict", "unknown_allocation"],
+    body=True,
+    status_code=201,
+    also={
         200: {
             "model": answers.Allocation | answers.Plan,
             "description": "it exists with the same settings; with `dry_run` what would be created",
         },
     },
-    tags=["allocations"],
-    status_code=201,
-    response_model=answers.Allocation,
 )
 async def create(
-    caller: Administrator,
-    service: Services,
-    message: requests.AllocationRequest,
-    dry_run: DryRun = False,
+    caller: Administrator, service: Services, message: requests.AllocationRequest, dry_run: DryRun = False
 ) -> Response:
     """Create an allocation.
 
@@ -267,7 +243,7 @@ async def _planned(plan: answers.Plan) -> Response:
     return Response(await run_in_threadpool(encode_by_pieces, plan, "arms"), media_type="application/json")
 
 
-@router.get("/v1/allocations", responses=errors("invalid"), tags=["allocations"], response_model=answers.Allocations)
+@route(router.get, "/v1/allocations", "allocations", answers.Allocations)
 async def allocations(
     caller: Reader,
     service: Services,
@@ -282,12 +258,7 @@ async def allocations(
     return JsonResponse(listed)
 
 
-@router.get(
-    "/v1/allocations/{name}",
-    responses=errors("unknown_allocation", "invalid"),
-    tags=["allocations"],
-    response_model=answers.Allocation,
-)
+@route(router.get, "/v1/allocations/{name}", "allocations", answers.Allocation)
 async def describe(caller: Reader, service: Services, name: Name) -> Response:
     """Describe an allocation: its settings and its current round."""
     return JsonResponse(await service.run(name, Describe()))
@@ -298,11 +269,13 @@ Version = Annotated[
 ]
 
 
-@router.post(
+@route(
+    router.post,
     "/v1/allocations/{name}/changes",
-    responses=errors("unknown_allocation", "unknown_arm", "conflict", "infeasible", "key_reused", body=True),
-    tags=["allocations"],
-    response_model=answers.ChangeResult | answers.Plan,
+    "allocations",
+    answers.ChangeResult | answers.Plan,
+    ["unknown_arm", "conflict", "infeasible", "key_reused"],
+    body=True,
 )
 async def change(
     caller: Administrator,
@@ -325,34 +298,26 @@ async def change(
     return await _planned(result) if dry_run else JsonResponse(result)
 
 
-@router.get(
-    "/v1/allocations/{name}/arms",
-    responses=errors("unknown_allocation", "invalid"),
-    tags=["allocations"],
-    response_model=answers.Arms,
-)
+@route(router.get, "/v1/allocations/{name}/arms", "allocations", answers.Arms)
 async def arms(caller: Reader, service: Services, name: Name, limit: Limit = PAGE, cursor: Cursor = None) -> Response:
     """List the arms of an allocation, in their order."""
     return JsonResponse(await service.run(name, ReadArms(limit, cursor)))
 
 
-@router.put(
+@route(
+    router.put,
     "/v1/allocations/{name}/arms/{arm:path}",
-    responses={
-        **errors("unknown_allocation", "conflict", "infeasible", "key_reused", body=True),
+    "allocations",
+    answers.ChangeResult,
+    ["conflict", "infeasible", "key_reused"],
+    body=True,
+    status_code=201,
+    also={
         200: {"model": answers.ChangeResult, "description": "it is there with the same values"},
     },
-    tags=["allocations"],
-    status_code=201,
-    response_model=answers.ChangeResult,
 )
 async def add(
-    caller: Administrator,
-    service: Services,
-    name: Name,
-    arm: ArmPath,
-    message: ArmValues,
-    once: Once,
+    caller: Administrator, service: Services, name: Name, arm: ArmPath, message: ArmValues, once: Once
 ) -> Response:
     """Add an arm, as the change `add`; if it is there with the same values, nothing changes and the status is 200."""
     command = MakeChange(AddArm(arm=arm, **vars(message)), max_arms=service.settings.max_arms, **once)
@@ -360,11 +325,12 @@ async def add(
     return JsonResponse(result, 201 if result.changed else 200)
 
 
-@router.delete(
+@route(
+    router.delete,
     "/v1/allocations/{name}/arms/{arm:path}",
-    responses=errors("unknown_allocation", "unknown_arm", "invalid", "key_reused"),
-    tags=["allocations"],
-    response_model=answers.ChangeResult,
+    "allocations",
+    answers.ChangeResult,
+    ["unknown_arm", "key_reused"],
 )
 async def erase_arm(caller: Administrator, service: Services, name: Name, arm: ArmPath, once: Once) -> Response:
     """Erase the name of an arm, as the change `erase`: the arm is retired, and called `erased-3` or so.
@@ -380,12 +346,7 @@ async def erase_arm(caller: Administrator, service: Services, name: Name, arm: A
 UNCHANGED: Responses = {304: {"description": "nothing has happened since the answer with that ETag"}}
 
 
-@router.get(
-    "/v1/allocations/{name}/audit",
-    responses={**errors("unknown_allocation", "invalid"), **UNCHANGED},
-    tags=["results"],
-    response_model=Audit,
-)
+@route(router.get, "/v1/allocations/{name}/audit", "results", Audit, also=UNCHANGED)
 async def audit(
     caller: Reader,
     service: Services,
@@ -406,12 +367,7 @@ async def audit(
     return Response(content, headers=headers, media_type="application/json")
 
 
-@router.get(
-    "/v1/allocations/{name}/events",
-    responses=errors("unknown_allocation", "invalid"),
-    tags=["results"],
-    response_model=answers.Events,
-)
+@route(router.get, "/v1/allocations/{name}/events", "results", answers.Events)
 async def events(
     caller: Reader,
     service: Services,
@@ -423,18 +379,17 @@ async def events(
     return JsonResponse(await run_in_threadpool(read_event_page, service.store.database, name, after, limit))
 
 
-@router.post(
+@route(
+    router.post,
     "/v1/allocations/{name}/webhooks",
-    responses=errors("unknown_allocation", "too_large", body=True),
-    tags=["webhooks"],
+    "webhooks",
+    answers.Webhook,
+    ["too_large"],
+    body=True,
     status_code=201,
-    response_model=answers.Webhook,
 )
 async def add_webhook(
-    caller: Administrator,
-    service: Services,
-    name: Name,
-    message: requests.WebhookRequest,
+    caller: Administrator, service: Services, name: Name, message: requests.WebhookRequest
 ) -> Response:
     """Register an address to which events are sent, signed as Standard Webhooks has it.
 
@@ -445,23 +400,13 @@ async def add_webhook(
     return JsonResponse(await run_in_threadpool(add), 201)
 
 
-@router.get(
-    "/v1/allocations/{name}/webhooks",
-    responses=errors("unknown_allocation", "invalid"),
-    tags=["webhooks"],
-    response_model=answers.Webhooks,
-)
+@route(router.get, "/v1/allocations/{name}/webhooks", "webhooks", answers.Webhooks)
 async def webhooks(caller: Administrator, service: Services, name: Name) -> Response:
     """List the addresses to which events are sent, how far each is, what is wrong with it, and its last deliveries."""
     return JsonResponse(await run_in_threadpool(service.webhooks.listed, name))
 
 
-@router.delete(
-    "/v1/allocations/{name}/webhooks/{id}",
-    responses=errors("unknown_allocation", "unknown_webhook", "invalid"),
-    tags=["webhooks"],
-    response_model=answers.Webhook,
-)
+@route(router.delete, "/v1/allocations/{name}/webhooks/{id}", "webhooks", answers.Webhook, ["unknown_webhook"])
 async def remove_webhook(
     caller: Administrator,
     service: Services,
