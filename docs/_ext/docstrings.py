@@ -12,6 +12,7 @@ from sphinx.util.inspect import stringify_signature
 from typing_extensions import is_typeddict
 
 import formulas
+from evenhand.core.descriptions import texts
 
 LABELS = ("Promise", "Source")
 
@@ -64,12 +65,11 @@ def labelled(lines: list[str]) -> list[str]:
 
 
 def fields(obj: Any, lines: list[str]) -> list[str]:
-    """The fields of a record as a section *Fields*, from the comments beside them in the source."""
+    """The fields of a record as a section *Fields*, from the comments at them in the source."""
     if not (inspect.isclass(obj) and is_record(obj)) or "Fields:" in lines or "Args:" in lines:
         return []
     own = set(vars(obj).get("__annotations__", ()))
-    commented = re.findall(r"^    (\w+): (?:[^#\n]+?)  # (.+)$", inspect.getsource(obj), flags=re.MULTILINE)
-    rows = [f"    {name}: {comment}" for name, comment in commented if name in own]
+    rows = [f"    {name}: {text}" for name, text in texts(obj).items() if name in own]
     return ["", "Fields:", *rows, ""] if rows else []
 
 

@@ -11,9 +11,8 @@ from pathlib import Path
 import evenhand
 
 #: The field that is added to `ArmValues`.
-FIELD = '''    boost: Share | None = per_arm("boosts", 0.5)
-    """how much its score is raised"""
-'''
+FIELD = """    boost: Share | None = per_arm("boosts", 0.5)  # how much its score is raised
+"""
 #: The algorithm that has the parameter.
 ALGORITHM = '''
 from evenhand.algorithms.registry import algorithm

@@ -30,8 +30,9 @@ from evenhand.cli.options import (
     table,
 )
 from evenhand.cli.output import note, print_json
+from evenhand.core.descriptions import texts
 from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
-from evenhand.messages.changes import CHANGES, ChangeRecord, summary, texts
+from evenhand.messages.changes import CHANGES, ChangeRecord, summary
 
 if TYPE_CHECKING:
     from evenhand.client import Client, ServiceError

@@ -1,10 +1,17 @@
-"""Descriptions of arguments that several functions have, which stand in one place and are added to the docstrings."""
+"""What arguments and fields mean: of functions from their docstrings, of records from the comments at their fields.
+
+Arguments that several functions have are described in one place, from which their docstrings are completed.
+"""
 
 from __future__ import annotations
 
+import ast
 import inspect
 import re
+import sys
 from collections.abc import Callable, Mapping
+from functools import cache
+from itertools import takewhile
 from typing import Any
 
 #: The sections of a docstring, in their order.
@@ -29,3 +36,30 @@ def complete(function: Callable[..., Any], common: Mapping[str, str]) -> None:
     replaced = place < len(sections) and sections[place].startswith("Args:")
     sections[place : place + replaced] = ["\n".join(["Args:", *lines])] if lines else []
     function.__doc__ = "\n\n".join(sections)
+
+
+def texts(record: type) -> dict[str, str]:
+    """What each field of a record means: the comment beside it, or where that takes more than a line those above."""
+    found: dict[str, str] = {}
+    for cls in reversed(record.__mro__[:-1]):
+        found |= _classes(cls.__module__).get(cls.__name__, {})
+    return found
+
+
+@cache
+def _classes(module: str) -> dict[str, dict[str, str]]:
+    """The texts of the fields of each class of a module, which is parsed once: class by class takes 0.2 s."""
+    source = inspect.getsource(sys.modules[module])
+    lines, classes = source.splitlines(), (one for one in ast.walk(ast.parse(source)) if isinstance(one, ast.ClassDef))
+    return {cls.name: {name: text for one in cls.body for name, text in _text(one, lines)} for cls in classes}
+
+
+def _text(one: ast.stmt, lines: list[str]) -> list[tuple[str, str]]:
+    """The name of a field and the comment at it, if it is one that has one."""
+    match one:
+        case ast.AnnAssign(target=ast.Name(id=name), lineno=first, end_lineno=int(last), end_col_offset=int(end)):
+            above = [*takewhile(lambda line: line.startswith("# "), map(str.strip, reversed(lines[: first - 1])))]
+            beside = lines[last - 1].encode()[end:].decode().strip()
+            text = " ".join(line.removeprefix("# ") for line in ([beside] if beside else reversed(above)))
+            return [(name, text)] if text else []
+    return []

@@ -84,10 +84,10 @@ class Decision:
 
     round: int  # counted from 1
     played: Mask  # (…, arms) True where the arm plays
+    # (…, arms) probability of playing, given the past: before anything is drawn in this round. Where scores are drawn
+    # and an exploration floor gives every arm a chance, given also the scores: the same as ``inclusion``, above 0 for
+    # every available arm. None: it has no closed form, or was not asked for.
     propensities: NDArray[Any] | None
-    """(…, arms) probability of playing, given the past: before anything is drawn in this round. Where scores are drawn
-    and an exploration floor gives every arm a chance, given also the scores: the same as ``inclusion``, above 0 for
-    every available arm. None: it has no closed form, or was not asked for."""
     available: Mask | None  # (…, arms) the arms that could be played; None: all
     inclusion: NDArray[Any]  # (…, arms) probability of playing, given also what was drawn before the selection
     chosen: Mask | None = None  # (…, 1) True in the lanes that chose anew; None: all

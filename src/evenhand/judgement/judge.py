@@ -30,21 +30,15 @@ class Judgement:
     """What can be said of one promise."""
 
     verdict: Verdict
-    behind: float
-    """plays that are missing, or above a cap; negative where there is room"""
-    low: float
-    """lower end of the interval of what is missing; equal to `behind` where it is an exact count"""
+    behind: float  # plays that are missing, or above a cap; negative where there is room
+    low: float  # lower end of the interval of what is missing; equal to `behind` where it is an exact count
     high: float
-    tolerance: float
-    """plays that may be missing: 1% of what is due, or a single play"""
-    allowed: float
-    """plays that the policy may owe by its rule after these rounds; 0 where its rule allows none"""
-    parameter: str
-    """what allows them, with its value; empty for none"""
+    tolerance: float  # plays that may be missing: 1% of what is due, or a single play
+    allowed: float  # plays that the policy may owe by its rule after these rounds; 0 where its rule allows none
+    parameter: str  # what allows them, with its value; empty for none
+    # how many rounds will about decide, if things go on as they do; None where it is decided, or none will
     rounds_needed: int | None
-    """how many rounds will about decide, if things go on as they do; None where it is decided, or none will"""
-    lanes_needed: int | None
-    """how many lanes of as many rounds would about decide, in a simulation; None as before"""
+    lanes_needed: int | None  # how many lanes of as many rounds would about decide, in a simulation; None as before
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -18,15 +18,13 @@ LATEST = 1e9  # rounds up to which a round is sought from which on arrears are s
 class Keeping:
     """How the promises of a policy are kept, and what may be owed meanwhile."""
 
+    # ``count``: what is owed is played first, or counts in a queue; ``chance``: drawn with the promised probability;
+    # ``merit``: drawn in proportion to merits that are learned; ``price``: not promised, or weighed against rewards
     keeps: Keeps = "price"
-    """``count``: what is owed is played first, or counts in a queue; ``chance``: drawn with the promised probability;
-    ``merit``: drawn in proportion to merits that are learned; ``price``: not promised, or weighed against rewards"""
-    parameter: str = ""
-    """what allows arrears, with its value, such as ``eta = 5``; empty for none"""
-    longest: float = 1.0
-    """rounds that a draw can last"""
+    parameter: str = ""  # what allows arrears, with its value, such as ``eta = 5``; empty for none
+    longest: float = 1.0  # rounds that a draw can last
+    # the most plays that may be owed after so many rounds; None for none
     allowance: Callable[[int], float | None] | None = None
-    """the most plays that may be owed after so many rounds; None for none"""
 
     def owed_at_most(self, rounds: float) -> float:
         """Plays that may be owed after so many rounds; 0 where nothing is allowed."""

@@ -1,7 +1,7 @@
 """The answers of the service, each defined once: for `Bandit`, the store, the routes, their description and the client.
 
-They are plain dataclasses, so that a `Bandit` does not load pydantic; pydantic reads the text below each field as its
-description. The audit, which is an answer as well, is `evenhand.messages.audit.Audit`.
+They are plain dataclasses, so that a `Bandit` does not load pydantic; their descriptions have the comment at each
+field. The audit, which is an answer as well, is `evenhand.messages.audit.Audit`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from annotated_types import Len
 
-from .changes import ArmValues
+from .changes import ArmValues, Described
 
 LATEST = 253_402_300_799.0  # seconds since the epoch, the end of the year 9999
 Missing = Literal["never", "lost", "zero"]
@@ -43,15 +43,12 @@ def plain(value: Any) -> Any:
     return [plain(part) for part in value] if isinstance(value, list | tuple) else value
 
 
-class Answer:
+class Answer(Described):
     """Base of the answers."""
 
     __slots__ = ()
     #: The description says that every field is in an answer, also one with a default.
-    __pydantic_config__: ClassVar[dict[str, Any]] = {
-        "use_attribute_docstrings": True,
-        "json_schema_serialization_defaults_required": True,
-    }
+    __pydantic_config__: ClassVar[dict[str, Any]] = {"json_schema_serialization_defaults_required": True}
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values."""
@@ -66,12 +63,9 @@ class Answer:
 class ArmPropensity(Answer):
     """An arm, and the probability with which it was to play in a round, given everything known before."""
 
-    arm: str
-    """name of the arm"""
-    propensity: float | None
-    """its probability to play; null where it has no closed form and was not requested"""
-    stderr: float | None
-    """standard error of the propensity; 0 where it is exact"""
+    arm: str  # name of the arm
+    propensity: float | None  # its probability to play; null where it has no closed form and was not requested
+    stderr: float | None  # standard error of the propensity; 0 where it is exact
 
     def __init__(self, arm: str, propensity: float | None, stderr: float | None) -> None:
         # All fields at once, as one by one a frozen record takes twice as long, and a decision makes two.
@@ -89,18 +83,12 @@ class Decision(Answer):
         ('1', ('tea',), 1.0)
     """
 
-    id: str
-    """identifies the decision when its rewards are sent"""
-    round: int
-    """counted from 1"""
-    time: datetime
-    """when it was made, by the clock of the server"""
-    arms: tuple[ArmPropensity, ...]
-    """those that play, by decreasing propensity"""
-    version: int
-    """of the policy: changes of arms and promises so far"""
-    propensities: tuple[ArmPropensity, ...] | None
-    """of every available arm; null unless requested"""
+    id: str  # identifies the decision when its rewards are sent
+    round: int  # counted from 1
+    time: datetime  # when it was made, by the clock of the server
+    arms: tuple[ArmPropensity, ...]  # those that play, by decreasing propensity
+    version: int  # of the policy: changes of arms and promises so far
+    propensities: tuple[ArmPropensity, ...] | None  # of every available arm; null unless requested
 
     def __init__(
         self,
@@ -130,47 +118,34 @@ class Decisions(Answer):
 class ArmOutcome(Answer):
     """An arm that played in a round, and what came of it."""
 
-    arm: str
-    """name of the arm"""
-    propensity: float | None
-    """its probability to play; null where it has no closed form and was not requested"""
-    stderr: float | None
-    """standard error of the propensity; 0 where it is exact"""
-    reward: float | None
-    """null where none was received"""
+    arm: str  # name of the arm
+    propensity: float | None  # its probability to play; null where it has no closed form and was not requested
+    stderr: float | None  # standard error of the propensity; 0 where it is exact
+    reward: float | None  # null where none was received
+    # `pending`; `received` in time; `late`, received after the window; `lost`, missing when the window had passed;
+    # `total`, a part of the anonymous total of a round
     status: Literal["pending", "received", "late", "lost", "total"]
-    """`pending`; `received` in time; `late`, received after the window; `lost`, missing when the window had passed;
-    `total`, a part of the anonymous total of a round"""
 
 
 @dataclass(frozen=True)
 class DecisionOutcome(Answer):
     """A decision, and what came of it."""
 
-    id: str
-    """identifies the decision"""
-    round: int
-    """counted from 1"""
-    time: datetime
-    """when it was made, by the clock of the server"""
-    arms: tuple[ArmOutcome, ...]
-    """those that played, by decreasing propensity"""
-    available: tuple[str, ...]
-    """names of the arms that could play"""
+    id: str  # identifies the decision
+    round: int  # counted from 1
+    time: datetime  # when it was made, by the clock of the server
+    arms: tuple[ArmOutcome, ...]  # those that played, by decreasing propensity
+    available: tuple[str, ...]  # names of the arms that could play
 
 
 @dataclass(frozen=True)
 class RewardResult(Answer):
     """The result of sending the reward of an arm."""
 
-    decision: str
-    """id of the decision"""
-    arm: str
-    """name of the arm"""
-    status: RewardStatus
-    """what has become of the reward"""
-    message: str = ""
-    """the reason; empty for `accepted`, `duplicate` and `late`"""
+    decision: str  # id of the decision
+    arm: str  # name of the arm
+    status: RewardStatus  # what has become of the reward
+    message: str = ""  # the reason; empty for `accepted`, `duplicate` and `late`
 
     @property
     def learned(self) -> bool:
@@ -189,12 +164,9 @@ class RewardResults(Answer):
 class LeasedArm(Answer):
     """An arm of a lease."""
 
-    arm: str
-    """name of the arm"""
-    count: int
-    """decisions of the lease in which it plays"""
-    propensity: float
-    """its probability to play in any of them: `count` divided by the number of decisions"""
+    arm: str  # name of the arm
+    count: int  # decisions of the lease in which it plays
+    propensity: float  # its probability to play in any of them: `count` divided by the number of decisions
 
 
 @dataclass(frozen=True)
@@ -206,60 +178,40 @@ class Lease(Answer):
     of column (`start` + p · `step`) mod `decisions`.
     """
 
-    id: str
-    """identifies the lease when it is reported"""
-    round: int
-    """its first round"""
-    decisions: int
-    """number of its rounds"""
-    plays: int
-    """arms per decision"""
-    arms: tuple[LeasedArm, ...]
-    """those that play, in the order in which they are laid into the table"""
-    start: int
-    """column of the first decision"""
-    step: int
-    """columns from one decision to the next"""
+    id: str  # identifies the lease when it is reported
+    round: int  # its first round
+    decisions: int  # number of its rounds
+    plays: int  # arms per decision
+    arms: tuple[LeasedArm, ...]  # those that play, in the order in which they are laid into the table
+    start: int  # column of the first decision
+    step: int  # columns from one decision to the next
+    # of the hash by which units find their column; null where the decisions go through the columns in order
     salt: int | None
-    """of the hash by which units find their column; null where the decisions go through the columns in order"""
-    seconds: float
-    """for which its decisions may be played, from the time when it was granted"""
-    expires: datetime
-    """when they may be played no more, by the clock of the server"""
-    report_by: datetime
-    """until when they may be reported; what is not reported by then is returned"""
-    version: int
-    """of the policy: changes of arms and promises so far"""
+    seconds: float  # for which its decisions may be played, from the time when it was granted
+    expires: datetime  # when they may be played no more, by the clock of the server
+    report_by: datetime  # until when they may be reported; what is not reported by then is returned
+    version: int  # of the policy: changes of arms and promises so far
 
 
 @dataclass(frozen=True)
 class LeaseReport(Answer):
     """What was taken of a report of a lease."""
 
-    id: str
-    """of the lease"""
-    played: int
-    """decisions reported so far"""
-    returned: bool
-    """whether the others have been returned"""
-    added: int
-    """decisions that this report added"""
-    accepted: int
-    """rewards that were new"""
-    duplicate: int
-    """rewards that were known"""
-    late: int
-    """rewards that arrived after their window, so that nothing was learned from them"""
+    id: str  # of the lease
+    played: int  # decisions reported so far
+    returned: bool  # whether the others have been returned
+    added: int  # decisions that this report added
+    accepted: int  # rewards that were new
+    duplicate: int  # rewards that were known
+    late: int  # rewards that arrived after their window, so that nothing was learned from them
 
 
 @dataclass(frozen=True)
 class TotalResult(Answer):
     """The result of sending an anonymous total."""
 
-    round: int
-    """the round to which it was credited"""
-    status: Literal["accepted", "duplicate"]
-    """`duplicate`: it was received before"""
+    round: int  # the round to which it was credited
+    status: Literal["accepted", "duplicate"]  # `duplicate`: it was received before
 
 
 # --- allocations ------------------------------------------------------------------------------------------------------
@@ -269,77 +221,51 @@ class TotalResult(Answer):
 class Allocation(Answer):
     """An allocation: its settings and its current round."""
 
-    name: str
-    """of the allocation"""
-    algorithm: str | Mapping[str, Any]
-    """a name, or a table for each part of the policy"""
-    arms: tuple[str, ...]
-    """names of all arms"""
-    retired: tuple[str, ...]
-    """arms that play no more"""
-    parameters: Mapping[str, Any]
-    """of the algorithm"""
-    plays: int
-    """arms that play per round"""
-    seed: int
-    """of all randomness"""
-    window: float | None
-    """seconds to wait for a reward; null: no limit"""
-    missing: Missing
-    """what a missing reward means: `never`, `lost` or `zero`"""
-    rewards: Annotated[tuple[float, ...], Len(2, 2)]
-    """the smallest and the largest reward"""
-    round: int
-    """rounds decided"""
-    version: int
-    """changes of arms and promises so far"""
-    closed: bool
-    """whether it decides no more"""
-    created: datetime
-    """when it was created"""
+    name: str  # of the allocation
+    algorithm: str | Mapping[str, Any]  # a name, or a table for each part of the policy
+    arms: tuple[str, ...]  # names of all arms
+    retired: tuple[str, ...]  # arms that play no more
+    parameters: Mapping[str, Any]  # of the algorithm
+    plays: int  # arms that play per round
+    seed: int  # of all randomness
+    window: float | None  # seconds to wait for a reward; null: no limit
+    missing: Missing  # what a missing reward means: `never`, `lost` or `zero`
+    rewards: Annotated[tuple[float, ...], Len(2, 2)]  # the smallest and the largest reward
+    round: int  # rounds decided
+    version: int  # changes of arms and promises so far
+    closed: bool  # whether it decides no more
+    created: datetime  # when it was created
 
 
 @dataclass(frozen=True)
 class AllocationHealth(Answer):
     """What needs attention in an allocation."""
 
+    # `bad`: a promise cannot be kept, or an arm is below its promise beyond doubt; `attention`: an arm is further
+    # behind than chance explains, estimates cannot be trusted, or no reward has arrived for long
     status: Literal["good", "attention", "bad", "closed"]
-    """`bad`: a promise cannot be kept, or an arm is below its promise beyond doubt; `attention`: an arm is further
-    behind than chance explains, estimates cannot be trusted, or no reward has arrived for long"""
-    text: str
-    """why, in a sentence"""
+    text: str  # why, in a sentence
+    # plays that the arm or group furthest behind is owed; null where no share of the rounds is promised
     behind: float | None
-    """plays that the arm or group furthest behind is owed; null where no share of the rounds is promised"""
-    arm: str | None
-    """the name of that arm; null where none is behind, or a group is further behind"""
-    warnings: int
-    """number of arms whose estimate cannot be trusted"""
-    last_decision: datetime | None
-    """null before the first"""
-    last_reward: datetime | None
-    """null before the first"""
+    arm: str | None  # the name of that arm; null where none is behind, or a group is further behind
+    warnings: int  # number of arms whose estimate cannot be trusted
+    last_decision: datetime | None  # null before the first
+    last_reward: datetime | None  # null before the first
 
 
 @dataclass(frozen=True)
 class AllocationSummary(Answer):
     """An allocation in a list."""
 
-    name: str
-    """of the allocation"""
-    algorithm: str
-    """its name, or those of its parts"""
-    arms: int
-    """how many are not retired"""
-    round: int
-    """rounds decided"""
-    closed: bool
-    """whether it decides no more"""
-    created: datetime
-    """when it was created"""
-    health: AllocationHealth | None = None
-    """null unless requested"""
+    name: str  # of the allocation
+    algorithm: str  # its name, or those of its parts
+    arms: int  # how many are not retired
+    round: int  # rounds decided
+    closed: bool  # whether it decides no more
+    created: datetime  # when it was created
+    health: AllocationHealth | None = None  # null unless requested
+    # what is wrong with what is stored of it, and the remedy; null where nothing is known to be
     damaged: str | None = None
-    """what is wrong with what is stored of it, and the remedy; null where nothing is known to be"""
 
 
 @dataclass(frozen=True)
@@ -347,16 +273,13 @@ class Allocations(Answer):
     """Allocations, by name."""
 
     allocations: tuple[AllocationSummary, ...]
-    next: str | None
-    """`cursor` of the next page; null for the last page"""
+    next: str | None  # `cursor` of the next page; null for the last page
 
 
 @dataclass(frozen=True)
 class _NamedArm(Answer):
-    arm: str
-    """name of the arm"""
-    retired: bool
-    """whether it plays no more"""
+    arm: str  # name of the arm
+    retired: bool  # whether it plays no more
 
 
 @dataclass(frozen=True)
@@ -369,34 +292,26 @@ class Arms(Answer):
     """Arms, in their order."""
 
     arms: tuple[Arm, ...]
-    next: str | None
-    """`cursor` of the next page; null for the last page"""
+    next: str | None  # `cursor` of the next page; null for the last page
 
 
 @dataclass(frozen=True)
 class ChangeResult(Answer):
     """The result of a change of arms or promises."""
 
-    version: int
-    """of the policy from now on"""
-    round: int
-    """the round after which the change takes effect"""
-    changed: bool
-    """false where everything was so already: nothing has changed then"""
+    version: int  # of the policy from now on
+    round: int  # the round after which the change takes effect
+    changed: bool  # false where everything was so already: nothing has changed then
 
 
 @dataclass(frozen=True)
 class GroupPromise(Answer):
     """What is promised to a group of arms together."""
 
-    name: str
-    """of the group"""
-    arms: tuple[str, ...]
-    """its arms"""
-    at_least: float
-    """plays of its arms per round at least"""
-    at_most: float | None
-    """plays of its arms per round at most; null for no limit"""
+    name: str  # of the group
+    arms: tuple[str, ...]  # its arms
+    at_least: float  # plays of its arms per round at least
+    at_most: float | None  # plays of its arms per round at most; null for no limit
 
 
 @dataclass(frozen=True)
@@ -406,60 +321,42 @@ class SettledPromise(Answer):
     Of a largest share, what is owed is the excess.
     """
 
-    name: str
-    """of the arm or group"""
+    name: str  # of the arm or group
+    # what was promised: a share or a largest share, of an arm or of a group
     kind: Literal["share", "cap", "group", "group_cap"]
-    """what was promised: a share or a largest share, of an arm or of a group"""
-    owed: float
-    """under the promise that ends, or while it rested; negative where ahead"""
-    carried: float
-    """owed from now on, or when the next promise begins"""
-    forgiven: float
-    """not owed any more, as the change forgives it"""
-    capped: float
-    """not owed any more, as it is beyond the limit of the change"""
-    lapsed: float
-    """of an advance, what does not count any more"""
+    owed: float  # under the promise that ends, or while it rested; negative where ahead
+    carried: float  # owed from now on, or when the next promise begins
+    forgiven: float  # not owed any more, as the change forgives it
+    capped: float  # not owed any more, as it is beyond the limit of the change
+    lapsed: float  # of an advance, what does not count any more
 
 
 @dataclass(frozen=True)
 class Plan(Answer):
     """What a change would do, or a request with `dry_run`; nothing has changed, and the promises can be kept."""
 
-    changed: bool
-    """whether anything would change; false where everything is so already"""
-    round: int
-    """the round after which it would take effect; 0 for a new allocation"""
-    plays: int
-    """arms that play per round"""
+    changed: bool  # whether anything would change; false where everything is so already
+    round: int  # the round after which it would take effect; 0 for a new allocation
+    plays: int  # arms that play per round
+    # sum of the shares that are promised to arms; null where the algorithm promises none per arm
     promised: float | None
-    """sum of the shares that are promised to arms; null where the algorithm promises none per arm"""
-    arms: tuple[Arm, ...]
-    """all arms, with what each would be promised"""
-    groups: tuple[GroupPromise, ...]
-    """that would be promised shares together"""
-    begins: tuple[str, ...]
-    """arms and groups whose promise would begin with the next round"""
-    settlement: tuple[SettledPromise, ...] = ()
-    """what would become of what is owed under promises that change"""
+    arms: tuple[Arm, ...]  # all arms, with what each would be promised
+    groups: tuple[GroupPromise, ...]  # that would be promised shares together
+    begins: tuple[str, ...]  # arms and groups whose promise would begin with the next round
+    settlement: tuple[SettledPromise, ...] = ()  # what would become of what is owed under promises that change
 
 
 @dataclass(frozen=True)
 class Event(Answer):
     """Something that happened to an allocation, as it is stored."""
 
-    sequence: int
-    """1, 2, … per allocation"""
-    time: datetime
-    """when it happened, by the clock of the server"""
+    sequence: int  # 1, 2, … per allocation
+    time: datetime  # when it happened, by the clock of the server
+    # `create`, `decide`, `reward`, `total`, `expire`, `change`, or `state` in place of events that were not kept
     kind: str
-    """`create`, `decide`, `reward`, `total`, `expire`, `change`, or `state` in place of events that were not kept"""
-    round: int | None
-    """of a decision, reward or total; the round after which a change took effect; else null"""
-    data: Mapping[str, Any]
-    """what happened; its fields depend on the kind"""
-    key: str | None
-    """id of the API key that caused it; null for none"""
+    round: int | None  # of a decision, reward or total; the round after which a change took effect; else null
+    data: Mapping[str, Any]  # what happened; its fields depend on the kind
+    key: str | None  # id of the API key that caused it; null for none
 
 
 @dataclass(frozen=True)
@@ -467,52 +364,36 @@ class Events(Answer):
     """Events, in order."""
 
     events: tuple[Event, ...]
-    next: int | None
-    """`after` of the next page; null where there are no more events yet"""
+    next: int | None  # `after` of the next page; null where there are no more events yet
 
 
 @dataclass(frozen=True)
 class Delivery(Answer):
     """A try to deliver an event to a webhook."""
 
-    sequence: int
-    """of the event"""
-    attempt: int
-    """1 for the first try of this event"""
-    sent: datetime
-    """when it began"""
-    seconds: float
-    """until the answer or the error"""
-    status: int | None
-    """of the answer; null where there was none"""
-    error: str | None
-    """why it was not delivered; null where it was"""
+    sequence: int  # of the event
+    attempt: int  # 1 for the first try of this event
+    sent: datetime  # when it began
+    seconds: float  # until the answer or the error
+    status: int | None  # of the answer; null where there was none
+    error: str | None  # why it was not delivered; null where it was
 
 
 @dataclass(frozen=True)
 class Webhook(Answer):
     """An address to which events are sent."""
 
-    id: str
-    """identifies it when it is removed"""
-    url: str
-    """to which events are sent"""
-    kinds: tuple[str, ...] | None
-    """of the events that are sent; null for all"""
-    sequence: int
-    """of the last event that was delivered, or was of another kind"""
-    created: datetime
-    """when it was registered"""
-    failing: datetime | None
-    """since when nothing can be delivered; null where the last try succeeded"""
+    id: str  # identifies it when it is removed
+    url: str  # to which events are sent
+    kinds: tuple[str, ...] | None  # of the events that are sent; null for all
+    sequence: int  # of the last event that was delivered, or was of another kind
+    created: datetime  # when it was registered
+    failing: datetime | None  # since when nothing can be delivered; null where the last try succeeded
+    # when it was disabled, after five days of failures or as its address wants no more; null where it is not
     disabled: datetime | None
-    """when it was disabled, after five days of failures or as its address wants no more; null where it is not"""
-    error: str | None
-    """why the last try failed; null where it succeeded"""
-    secret: str | None = None
-    """with which messages are signed; only in the answer that registers it"""
-    deliveries: tuple[Delivery, ...] = ()
-    """the last tries, at most 20, the last one first"""
+    error: str | None  # why the last try failed; null where it succeeded
+    secret: str | None = None  # with which messages are signed; only in the answer that registers it
+    deliveries: tuple[Delivery, ...] = ()  # the last tries, at most 20, the last one first
 
 
 @dataclass(frozen=True)
@@ -529,66 +410,50 @@ class Webhooks(Answer):
 class KindParameter(Answer):
     """A parameter of a kind."""
 
-    name: str
-    """of the parameter"""
+    name: str  # of the parameter
+    # `numbers`: a list of numbers; `value`: a string, list or table
     type: Literal["number", "integer", "boolean", "string", "numbers", "value"]
-    """`numbers`: a list of numbers; `value`: a string, list or table"""
-    required: bool
-    """whether a table of this kind must have it"""
-    default: Any
-    """its value where it is left out; null for none"""
-    description: str
-    """what it means"""
+    required: bool  # whether a table of this kind must have it
+    default: Any  # its value where it is left out; null for none
+    description: str  # what it means
 
 
 @dataclass(frozen=True)
 class Kind(Answer):
     """A kind of table that a parameter can be, such as `{"kind": "linear", "slope": 2}`."""
 
-    kind: str
-    """by which the table names it"""
-    summary: str
-    """what it is"""
-    parameters: tuple[KindParameter, ...]
-    """the other keys of the table"""
+    kind: str  # by which the table names it
+    summary: str  # what it is
+    parameters: tuple[KindParameter, ...]  # the other keys of the table
 
 
 @dataclass(frozen=True)
 class AlgorithmParameter(Answer):
     """A parameter of an algorithm."""
 
-    name: str
-    """of the parameter"""
+    name: str  # of the parameter
+    # `per_arm`: a number for all arms, a list in their order, or numbers by name; `value`: a string, list or table
     type: Literal["number", "integer", "boolean", "string", "per_arm", "value"]
-    """`per_arm`: a number for all arms, a list in their order, or numbers by name; `value`: a string, list or table"""
-    required: bool
-    """whether an allocation must have it"""
-    default: Any
-    """its value where it is left out; null for none, or for one that is computed"""
-    description: str
-    """what it means"""
-    kinds: tuple[Kind, ...] = ()
-    """of the tables that it can be; empty where it has no kinds"""
+    required: bool  # whether an allocation must have it
+    default: Any  # its value where it is left out; null for none, or for one that is computed
+    description: str  # what it means
+    kinds: tuple[Kind, ...] = ()  # of the tables that it can be; empty where it has no kinds
 
 
 @dataclass(frozen=True)
 class AlgorithmInfo(Answer):
     """An algorithm that allocations can have."""
 
-    name: str
-    """by which it is requested"""
-    summary: str
-    """what it does"""
+    name: str  # by which it is requested
+    summary: str  # what it does
+    # a minimum `share` of the rounds to each arm, a share in proportion to `merit`, shares to a `group` of arms, a
+    # `reward` per round to each arm, or `none`
     promises: Literal["share", "merit", "group", "reward", "none"]
-    """a minimum `share` of the rounds to each arm, a share in proportion to `merit`, shares to a `group` of arms, a
-    `reward` per round to each arm, or `none`"""
-    promise: str
-    """what it promises, exactly"""
+    promise: str  # what it promises, exactly
+    # rewards that arrive late, delays that depend on the reward, sums that name no arm, means that change, each with
+    # the parameters that it needs beside the defaults; none of these: rewards that are immediate
     made_for: Mapping[Literal["delayed", "dependent", "anonymous", "changing"], Mapping[str, str]]
-    """rewards that arrive late, delays that depend on the reward, sums that name no arm, means that change, each with
-    the parameters that it needs beside the defaults; none of these: rewards that are immediate"""
-    parameters: tuple[AlgorithmParameter, ...]
-    """beside those of every allocation, such as `plays`"""
+    parameters: tuple[AlgorithmParameter, ...]  # beside those of every allocation, such as `plays`
 
 
 @dataclass(frozen=True)
@@ -602,21 +467,15 @@ class Algorithms(Answer):
 class AccessInfo(Answer):
     """The access of a caller."""
 
-    open: bool
-    """whether there are no keys, so that requests from this computer have every scope"""
-    name: str | None
-    """of the key; null without one"""
-    scopes: tuple[str, ...]
-    """some of `administer`, `decide`, `reward`, `read`"""
-    allocations: tuple[str, ...] | None
-    """names of those that the key is for; null for all"""
-    expires: datetime | None
-    """when the key expires; null for never"""
+    open: bool  # whether there are no keys, so that requests from this computer have every scope
+    name: str | None  # of the key; null without one
+    scopes: tuple[str, ...]  # some of `administer`, `decide`, `reward`, `read`
+    allocations: tuple[str, ...] | None  # names of those that the key is for; null for all
+    expires: datetime | None  # when the key expires; null for never
 
 
 @dataclass(frozen=True)
 class Health(Answer):
     """The server is alive, or ready."""
 
-    status: Literal["ok"] = "ok"
-    """always `ok`"""
+    status: Literal["ok"] = "ok"  # always `ok`

@@ -33,14 +33,11 @@ class DelaySummary(Answer):
         (9.0, (0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0, 55.0), (1, 2, 0, 0, 0, 0, 1, 0, 0, 0, 1))
     """
 
-    count: int
-    """number of rewards, at most the last 1000"""
-    quantiles: Mapping[str, float]
-    """of their delays, by probability"""
-    edges: tuple[float, ...]
-    """of the bins of the histogram; one more than there are bins"""
+    count: int  # number of rewards, at most the last 1000
+    quantiles: Mapping[str, float]  # of their delays, by probability
+    edges: tuple[float, ...]  # of the bins of the histogram; one more than there are bins
+    # delays per bin; a delay on an edge belongs to the bin that begins there, the largest to the last bin
     counts: tuple[int, ...]
-    """delays per bin; a delay on an edge belongs to the bin that begins there, the largest to the last bin"""
 
 
 @dataclass(frozen=True)
@@ -65,48 +62,33 @@ class Audit(Answer):
         coffee       0.5    0.5      2        0    0.5                  2
     """
 
-    algorithm: str
-    """that decided"""
-    round: int
-    """rounds decided, leased ones among them"""
-    rounds: int
-    """of these, without the rounds of leases that were returned and nobody played"""
-    version: int
-    """changes of arms and promises so far"""
-    time: datetime
-    """of the audit"""
-    arms: int
-    """number of arms; an audit with a limit has fewer lines"""
-    verdict: str
-    """which promises are kept, and which arm is furthest behind, in a sentence"""
-    fault: str
-    """why the promises cannot be kept with the availability so far; empty if they can"""
-    warnings: tuple[str, ...]
-    """which estimates cannot be trusted, and why"""
+    algorithm: str  # that decided
+    round: int  # rounds decided, leased ones among them
+    rounds: int  # of these, without the rounds of leases that were returned and nobody played
+    version: int  # changes of arms and promises so far
+    time: datetime  # of the audit
+    arms: int  # number of arms; an audit with a limit has fewer lines
+    verdict: str  # which promises are kept, and which arm is furthest behind, in a sentence
+    fault: str  # why the promises cannot be kept with the availability so far; empty if they can
+    warnings: tuple[str, ...]  # which estimates cannot be trusted, and why
+    # one per arm, in the order of the arms; with a limit those furthest behind their promise first
     lines: tuple[Line, ...]
-    """one per arm, in the order of the arms; with a limit those furthest behind their promise first"""
+    # one per group of arms that is promised shares together, then one per arm with a cap; at most 1000
     bounds: tuple[BoundLine, ...]
-    """one per group of arms that is promised shares together, then one per arm with a cap; at most 1000"""
-    delays: DelaySummary | None
-    """of the last rewards; null before the first"""
+    delays: DelaySummary | None  # of the last rewards; null before the first
+    # the deficits over time; null where no share of the rounds was ever promised
     deficit_history: DeficitExcerpt | None
-    """the deficits over time; null where no share of the rounds was ever promised"""
-    cost: Cost | None
-    """what the promises cost; null where there are none, and before the first round"""
-    history: History | None
-    """plays and rewards over time; null before the first round"""
-    changes_made: tuple[ChangeMade, ...]
-    """the last changes of arms and promises, at most 100, the oldest first"""
+    cost: Cost | None  # what the promises cost; null where there are none, and before the first round
+    history: History | None  # plays and rewards over time; null before the first round
+    changes_made: tuple[ChangeMade, ...]  # the last changes of arms and promises, at most 100, the oldest first
+    # the promises that have ended, in that order, and then those of today; the last 1000 of either
     ledger: tuple[PromiseLine, ...] = ()
-    """the promises that have ended, in that order, and then those of today; the last 1000 of either"""
+    # where the evidence is from that the policy learned beforehand, which counts for no promise
     sources: tuple[str, ...] = ()
-    """where the evidence is from that the policy learned beforehand, which counts for no promise"""
-    name: str | None = None
-    """of the allocation; null for a `Bandit` outside a store"""
+    name: str | None = None  # of the allocation; null for a `Bandit` outside a store
+    # of the last event of the allocation, which every decision, reward and change increases
     sequence: int | None = None
-    """of the last event of the allocation, which every decision, reward and change increases"""
-    closed: bool = False
-    """whether the allocation decides no more"""
+    closed: bool = False  # whether the allocation decides no more
 
     def __str__(self) -> str:
         """A table with one line per arm, in 80 columns, and the fault below it."""

@@ -3,23 +3,20 @@
 It is the argument of `evenhand.bandit.Bandit.change` and of the clients' one method, the body of the request, the
 command of the store and the body of its event; the options of the command line and the fields of the page are made of
 it. They are plain dataclasses, so that a `Bandit` does not load pydantic; at the border pydantic reads their types,
-their limits, and the text below each field as its description.
+their limits, and the comment at each field as its description.
 """
 
 from __future__ import annotations
 
-import ast
 import inspect
-import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from functools import cache
-from itertools import pairwise
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, cast, dataclass_transform, get_args
 
 from annotated_types import MaxLen, MinLen
 from typing_extensions import TypedDict
 
+from ..core.descriptions import texts
 from ..core.errors import EvenhandError, nearest
 from .rules import NAMED, SLICED, ArmName, ArmNames, Nonnegative, Share
 
@@ -28,19 +25,33 @@ Reason = Annotated[str, MaxLen(1000)]
 Debt = Literal["carry", "cap", "forgive"]
 
 
-class Stated:
-    """Base of records whose description in JSON Schema also has the text below the fields of bases."""
+class Described:
+    """Base of records whose JSON Schema has the comments at the fields as their descriptions."""
+
+    __slots__ = ()
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
+        described, known = handler.resolve_ref_schema(reference := handler(core)), texts(cls)
+        for name, about in described.get("properties", {}).items():
+            if name in known:
+                about["description"] = known[name]
+        return reference
+
+
+class Stated(Described):
+    """Base of the changes and their parts, which the server describes with examples."""
 
     __pydantic_config__: ClassVar[dict[str, Any]] = {"extra": "forbid"}
     examples: ClassVar[tuple[dict[str, Any], ...]] = ()  # of its JSON
 
     @classmethod
     def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
-        described = handler.resolve_ref_schema(reference := handler(core))
+        described = handler.resolve_ref_schema(reference := super().__get_pydantic_json_schema__(core, handler))
         described["description"] = summary(cls)
-        known, kept = texts(cls), {one.name: dict(one.metadata) for one in fields(cast(Any, cls)) if one.metadata}
+        kept = {one.name: dict(one.metadata) for one in fields(cast(Any, cls)) if one.metadata}
         for name, about in described.get("properties", {}).items():
-            about["description"] = known.get(name, "which change it is")
+            about.setdefault("description", "which change it is")
             if name in kept:
                 about["x-value"] = kept[name]
         if examples := vars(cls).get("examples"):
@@ -55,8 +66,8 @@ class ChangeRecord(Stated):
     """Base of the changes."""
 
     change: ClassVar[str]
+    # why, for the audit and the events; without names of persons, as it stays when an arm is erased
     reason: Reason = field(default="", kw_only=True)
-    """why, for the audit and the events; without names of persons, as it stays when an arm is erased"""
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values, without what is left out."""
@@ -80,16 +91,11 @@ class ArmValues(Stated):
     """The values of an arm, each for algorithms that have one per arm; for all others it is null."""
 
     examples: ClassVar[tuple[dict[str, Any], ...]] = ({"fraction": 0.1}, {})
-    fraction: Share | None = per_arm("fractions", 0.0)
-    """promised share of the rounds"""
-    penalty: Nonnegative | None = per_arm("penalties")
-    """penalty of a missing play"""
-    weight: Nonnegative | None = per_arm("weights", 1.0)
-    """weight of its rewards"""
-    cap: Share | None = per_arm("caps", 1.0)
-    """largest share of the rounds"""
-    rate: Share | None = per_arm("rates", 0.0)
-    """guaranteed reward per round"""
+    fraction: Share | None = per_arm("fractions", 0.0)  # promised share of the rounds
+    penalty: Nonnegative | None = per_arm("penalties")  # penalty of a missing play
+    weight: Nonnegative | None = per_arm("weights", 1.0)  # weight of its rewards
+    cap: Share | None = per_arm("caps", 1.0)  # largest share of the rounds
+    rate: Share | None = per_arm("rates", 0.0)  # guaranteed reward per round
 
 
 #: The values of an arm, by the name of the parameter that has them: the name of the field, and that of a new arm.
@@ -120,8 +126,7 @@ def change(name: str, *examples: dict[str, Any]) -> Callable[[Record], Record]:
 class OfArm(ChangeRecord):
     """Base of the changes of one arm."""
 
-    arm: ArmName
-    """name of the arm"""
+    arm: ArmName  # name of the arm
 
 
 @change("add", {"arm": "mate", "fraction": 0.1})
@@ -148,13 +153,12 @@ class Retire(OfArm):
 class OwedTerms(ChangeRecord):
     """What becomes of what is owed where a promise changes."""
 
+    # what becomes of plays that are owed: `carry`: they go on in full, as do advances up to what one decision can give;
+    # `cap`: the same, up to the limit; `forgive`: nothing is owed from then on, which needs a reason
     debt: Debt = field(default="carry", kw_only=True)
-    """what becomes of plays that are owed: `carry`: they go on in full, as do advances up to what one decision can
-    give; `cap`: the same, up to the limit; `forgive`: nothing is owed from then on, which needs a reason"""
-    limit: Nonnegative | None = field(default=None, kw_only=True)
-    """of `cap`: the plays that go on at most"""
+    limit: Nonnegative | None = field(default=None, kw_only=True)  # of `cap`: the plays that go on at most
+    # of `cap`, instead of `limit`: the rounds of the new share that go on at most
     limit_rounds: Nonnegative | None = field(default=None, kw_only=True)
-    """of `cap`, instead of `limit`: the rounds of the new share that go on at most"""
 
     def __post_init__(self) -> None:
         limits = sum(one is not None for one in (self.limit, self.limit_rounds))
@@ -178,8 +182,7 @@ class BringBack(OwedTerms, OfArm):
         0.1
     """
 
-    fraction: Share | None = None
-    """its promised share of the rounds; null: none"""
+    fraction: Share | None = None  # its promised share of the rounds; null: none
 
 
 @change("rename", {"arm": "tea", "new_name": "green tea"})
@@ -191,8 +194,7 @@ class Rename(OfArm):
         'green tea'
     """
 
-    new_name: ArmName
-    """its name from now on"""
+    new_name: ArmName  # its name from now on
 
 
 @change("erase", {"arm": "cocoa"})
@@ -244,12 +246,10 @@ class Promise(OwedTerms):
         evenhand.core.errors.EvenhandError: a promise must have at least one of fractions, caps and groups
     """
 
-    fractions: Shares | None = None
-    """promised shares of the rounds, by arm"""
-    caps: Shares | None = None
-    """largest shares of the rounds, by arm; 1: no limit"""
+    fractions: Shares | None = None  # promised shares of the rounds, by arm
+    caps: Shares | None = None  # largest shares of the rounds, by arm; 1: no limit
+    # promises of groups, by name; what is left out of one stays as it is, and null ends it
     groups: Annotated[Mapping[str, GroupLike | None], MinLen(1), MaxLen(1000)] | None = None
-    """promises of groups, by name; what is left out of one stays as it is, and null ends it"""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -327,25 +327,3 @@ def change_of(plain: Mapping[str, Any]) -> ChangeRecord:
 def summary(record: type) -> str:
     """What a record is, without its example."""
     return inspect.cleandoc(record.__doc__ or "").partition("\n\nExample:")[0]
-
-
-def texts(record: type) -> dict[str, str]:
-    """The text below each field of a record, without pydantic."""
-    found: dict[str, str] = {}
-    for cls in reversed(record.__mro__[:-1]):
-        found |= _classes(cls.__module__).get(cls.__name__, {})
-    return found
-
-
-@cache
-def _classes(module: str) -> dict[str, dict[str, str]]:
-    """The texts below the fields of each class of a module, which is parsed once: class by class takes 0.2 s."""
-    tree = ast.parse(inspect.getsource(sys.modules[module]))
-    return {one.name: dict(_texts(one.body)) for one in ast.walk(tree) if isinstance(one, ast.ClassDef)}
-
-
-def _texts(body: Iterable[ast.stmt]) -> Iterable[tuple[str, str]]:
-    for one, below in pairwise(body):
-        match one, below:
-            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(text))):
-                yield name, " ".join(text.split())

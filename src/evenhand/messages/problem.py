@@ -45,10 +45,8 @@ MEDIA_TYPE = "application/problem+json"
 class Detail(Answer):
     """A place in a request where something is wrong."""
 
-    where: str
-    """such as `body.rewards[0].decision`"""
-    message: str
-    """what is wrong there"""
+    where: str  # such as `body.rewards[0].decision`
+    message: str  # what is wrong there
 
     def __str__(self) -> str:
         return f"{self.where}: {self.message}"
@@ -58,19 +56,11 @@ class Detail(Answer):
 class Problem(Answer):
     """Why a request cannot be carried out, as RFC 9457 has it."""
 
-    title: str
-    """the meaning of the status"""
-    status: int
-    """of the answer"""
-    detail: str
-    """what is wrong, for people"""
-    code: str
-    """what is wrong, for programs"""
-    errors: tuple[Detail, ...] = ()
-    """each place where something is wrong, at most 20"""
-    type: str = "about:blank"
-    """always the default, as `code` says what is wrong"""
-    instance: str | None = None
-    """path of the request"""
-    request_id: str | None = None
-    """identifies the request in the log of the server"""
+    title: str  # the meaning of the status
+    status: int  # of the answer
+    detail: str  # what is wrong, for people
+    code: str  # what is wrong, for programs
+    errors: tuple[Detail, ...] = ()  # each place where something is wrong, at most 20
+    type: str = "about:blank"  # always the default, as `code` says what is wrong
+    instance: str | None = None  # path of the request
+    request_id: str | None = None  # identifies the request in the log of the server

@@ -1,4 +1,4 @@
-"""The requests of the HTTP API: plain dataclasses, with the text below each field as its description."""
+"""The requests of the HTTP API: plain dataclasses, with the comment at each field as its description."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar
 from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
 
 from .answers import Missing
+from .changes import Described
 from .rules import (
     MAX_LEASE,
     MAX_LEASE_SECONDS,
@@ -33,10 +34,10 @@ def like(*examples: Json) -> Json:
     return Request.__pydantic_config__ | {"json_schema_extra": {"examples": list(examples)}}
 
 
-class Request:
+class Request(Described):
     """Base of the requests."""
 
-    __pydantic_config__: ClassVar[Json] = {"extra": "forbid", "use_attribute_docstrings": True}
+    __pydantic_config__: ClassVar[Json] = {"extra": "forbid"}
 
 
 @dataclass(frozen=True)
@@ -53,30 +54,25 @@ class AllocationRequest(Request):
             "missing": "zero",
         }
     )
-    name: AllocationName
-    """letters, digits and . _ -, beginning with a letter or digit"""
-    arms: ArmNames
-    """unique names"""
+    name: AllocationName  # letters, digits and . _ -, beginning with a letter or digit
+    arms: ArmNames  # unique names
+    # as `evenhand algorithms` lists them, or a table for each part of a policy, of registered kinds
     algorithm: Annotated[str, MinLen(1), MaxLen(100)] | Table
-    """as `evenhand algorithms` lists them, or a table for each part of a policy, of registered kinds"""
+    # what a missing reward means: `zero` where only successes are sent, and what has not arrived within the window
+    # counts as 0; `lost` where it says nothing and is given up after the window; `never`, without a window, where every
+    # reward is sent at some time, also those of 0
     missing: Missing
-    """what a missing reward means: `zero` where only successes are sent, and what has not arrived within the window
-    counts as 0; `lost` where it says nothing and is given up after the window; `never`, without a window, where every
-    reward is sent at some time, also those of 0"""
+    # of the algorithm; those with one value per arm as a list in the order of the arms, or by name; infinity is the
+    # string `inf`
     parameters: Table = field(default_factory=dict)
-    """of the algorithm; those with one value per arm as a list in the order of the arms, or by name; infinity is
-    the string `inf`"""
-    plays: Annotated[Whole, Ge(1), Lt(2**31)] = 1
-    """arms that play per round"""
-    seed: Annotated[Whole, Ge(0), Lt(2**53)] | None = None
-    """of all randomness; null: the server draws one"""
-    window: Annotated[Number, Gt(0.0), Le(1e10)] | None = None
-    """seconds to wait for a reward; null: no limit"""
+    plays: Annotated[Whole, Ge(1), Lt(2**31)] = 1  # arms that play per round
+    seed: Annotated[Whole, Ge(0), Lt(2**53)] | None = None  # of all randomness; null: the server draws one
+    window: Annotated[Number, Gt(0.0), Le(1e10)] | None = None  # seconds to wait for a reward; null: no limit
+    # the smallest and the largest reward
     rewards: Annotated[list[Number], MinLen(2), MaxLen(2)] = field(default_factory=lambda: [0.0, 1.0])
-    """the smallest and the largest reward"""
+    # evidence that the policy learns from beforehand, and that counts for no promise: the name of another allocation;
+    # or by arm `plays`, the number of plays whose rewards are known, and `sum`, of these
     start_from: AllocationName | Table | None = None
-    """evidence that the policy learns from beforehand, and that counts for no promise: the name of another allocation;
-    or by arm `plays`, the number of plays whose rewards are known, and `sum`, of these"""
 
 
 @dataclass(frozen=True)
@@ -84,12 +80,9 @@ class CountedRounds(Request):
     """Decisions for a number of rounds with the same arms available."""
 
     __pydantic_config__: ClassVar[Json] = like({}, {"count": 3}, {"available": ["tea", "cocoa"], "propensities": True})
-    count: Annotated[Whole, Ge(1)] = 1
-    """number of rounds"""
-    available: ArmNames | None = None
-    """arms that can play; null: all that are not retired"""
-    propensities: Flag = False
-    """also estimate propensities that have no closed form"""
+    count: Annotated[Whole, Ge(1)] = 1  # number of rounds
+    available: ArmNames | None = None  # arms that can play; null: all that are not retired
+    propensities: Flag = False  # also estimate propensities that have no closed form
 
 
 @dataclass(frozen=True)
@@ -97,20 +90,17 @@ class ListedRounds(Request):
     """Decisions for rounds with different arms available."""
 
     __pydantic_config__: ClassVar[Json] = like({"rounds": [["tea"], None, ["tea", "cocoa"]]})
+    # for each round the arms that can play; null: all that are not retired
     rounds: Annotated[list[ArmNames | None], MinLen(1), SLICED]
-    """for each round the arms that can play; null: all that are not retired"""
-    propensities: Flag = False
-    """also estimate propensities that have no closed form"""
+    propensities: Flag = False  # also estimate propensities that have no closed form
 
 
 @dataclass(frozen=True)
 class DecisionRewards(Request):
     """The rewards of a decision."""
 
-    decision: Annotated[str, MinLen(1), MaxLen(100)]
-    """id of the decision"""
-    rewards: Annotated[dict[ArmName, Number], MinLen(1), SLICED, NAMED]
-    """by the names of arms that played in it"""
+    decision: Annotated[str, MinLen(1), MaxLen(100)]  # id of the decision
+    rewards: Annotated[dict[ArmName, Number], MinLen(1), SLICED, NAMED]  # by the names of arms that played in it
 
 
 @dataclass(frozen=True)
@@ -126,15 +116,13 @@ class LeaseRequest(Request):
     """Rounds that the client decides itself."""
 
     __pydantic_config__: ClassVar[Json] = like({"decisions": 1000}, {"decisions": 500, "seconds": 30.0, "units": True})
-    decisions: Annotated[Whole, Ge(1), Le(MAX_LEASE)]
-    """number of rounds"""
+    decisions: Annotated[Whole, Ge(1), Le(MAX_LEASE)]  # number of rounds
+    # for which they may be played; they may be reported for as long again, and at least a minute
     seconds: Annotated[Number, Gt(0.0), Le(MAX_LEASE_SECONDS)] = 60.0
-    """for which they may be played; they may be reported for as long again, and at least a minute"""
-    available: ArmNames | None = None
-    """arms that can play; null: all that are not retired"""
+    available: ArmNames | None = None  # arms that can play; null: all that are not retired
+    # whether the arms of a decision follow from a hash of a unit, such as the id of a user, so that it keeps its arm;
+    # the counts are then kept on average only
     units: Flag = False
-    """whether the arms of a decision follow from a hash of a unit, such as the id of a user, so that it keeps its arm;
-    the counts are then kept on average only"""
 
 
 Positions = Annotated[list[Annotated[Whole, Ge(0), Lt(MAX_LEASE)]], Form(fail_fast=True)]
@@ -144,10 +132,8 @@ Positions = Annotated[list[Annotated[Whole, Ge(0), Lt(MAX_LEASE)]], Form(fail_fa
 class PositionRewards(Request):
     """Rewards of an arm in a lease."""
 
-    positions: Annotated[Positions, MinLen(1)]
-    """of decisions in which it played, counted from 0"""
-    values: Annotated[list[Number], Form(fail_fast=True), MinLen(1)]
-    """its reward at each"""
+    positions: Annotated[Positions, MinLen(1)]  # of decisions in which it played, counted from 0
+    values: Annotated[list[Number], Form(fail_fast=True), MinLen(1)]  # its reward at each
 
 
 @dataclass(frozen=True)
@@ -159,15 +145,11 @@ class ReportRequest(Request):
         {"played": 1000, "finished": True},
         {"played": 3, "columns": [71, 4, 71]},
     )
-    played: Annotated[Whole, Ge(0), Le(MAX_LEASE)]
-    """number of decisions, which are the first ones of the lease"""
-    rewards: Annotated[dict[ArmName, PositionRewards], SLICED, NAMED] = field(default_factory=dict)
-    """by arm"""
+    played: Annotated[Whole, Ge(0), Le(MAX_LEASE)]  # number of decisions, which are the first ones of the lease
+    rewards: Annotated[dict[ArmName, PositionRewards], SLICED, NAMED] = field(default_factory=dict)  # by arm
+    # of a lease for units: the columns of the last of these decisions, at least of those that were not reported before
     columns: Positions | None = None
-    """of a lease for units: the columns of the last of these decisions, at least of those that were not reported
-    before"""
-    finished: Flag = False
-    """whether the others will not be played: they are returned"""
+    finished: Flag = False  # whether the others will not be played: they are returned
 
 
 @dataclass(frozen=True)
@@ -176,8 +158,7 @@ class TotalRequest(Request):
 
     __pydantic_config__: ClassVar[Json] = like({"value": 3.5, "round": 12})
     value: Number
-    round: Annotated[Whole, Ge(1), Lt(2**53)] | None = None
-    """the round just decided; null: that one"""
+    round: Annotated[Whole, Ge(1), Lt(2**53)] | None = None  # the round just decided; null: that one
 
 
 @dataclass(frozen=True)
@@ -187,11 +168,10 @@ class WebhookRequest(Request):
     __pydantic_config__: ClassVar[Json] = like(
         {"url": "https://example.org/hook"}, {"url": "https://example.org/h", "kinds": ["reward"]}
     )
-    url: Annotated[str, MinLen(1), MaxLen(2000)]
-    """to which events are sent by POST"""
+    url: Annotated[str, MinLen(1), MaxLen(2000)]  # to which events are sent by POST
+    # of the events that are sent; null: all
     kinds: Annotated[list[Annotated[str, MaxLen(20)]], MinLen(1), MaxLen(20)] | None = None
-    """of the events that are sent; null: all"""
+    # `whsec_` and base64, with which they are signed; null: a new one
     secret: Annotated[str, MaxLen(200)] | None = None
-    """`whsec_` and base64, with which they are signed; null: a new one"""
+    # sequence of the event before the first one sent; null: the last now
     after: Annotated[Whole, Ge(0), Lt(2**53)] | None = None
-    """sequence of the event before the first one sent; null: the last now"""

@@ -30,43 +30,33 @@ class Traits:
         (True, '')
     """
 
+    # an index: the scores, by default means; a fairness part: the claims, by default a ranking
     gives: Literal["", "means", "weights", "ranking", "shares"] = ""
-    """an index: the scores, by default means; a fairness part: the claims, by default a ranking"""
+    # a fairness part: the scores, by default any; a selection: the claims, by default a ranking
     takes: Literal["", "means", "weights", "ranking", "shares"] = ""
-    """a fairness part: the scores, by default any; a selection: the claims, by default a ranking"""
-    random: bool = False
-    """an index or a hold: whether chance decides the score, or the end of a choice"""
-    closed: bool = False
-    """an index or a hold that is random: whether its `propensity` has a closed form"""
-    bounded: bool = False
-    """whether it needs rewards of a finite range"""
-    named: bool = False
-    """whether it needs feedback that names the pull of each reward"""
-    tests_delays: bool = False
-    """whether it tests if rewards depend on their delay"""
+    random: bool = False  # an index or a hold: whether chance decides the score, or the end of a choice
+    closed: bool = False  # an index or a hold that is random: whether its `propensity` has a closed form
+    bounded: bool = False  # whether it needs rewards of a finite range
+    named: bool = False  # whether it needs feedback that names the pull of each reward
+    tests_delays: bool = False  # whether it tests if rewards depend on their delay
+    # an index: whether it weighs a reward by the probabilities of the round in which it arrives, and so has to be shown
+    # every round in order, also one in which nothing arrived
     in_order: bool = False
-    """an index: whether it weighs a reward by the probabilities of the round in which it arrives, and so has to be
-    shown every round in order, also one in which nothing arrived"""
+    # whether what it remembers follows from plays and rewards without rounding, so that logs need not keep it
     exact: bool = False
-    """whether what it remembers follows from plays and rewards without rounding, so that logs need not keep it"""
+    # a fairness part: whether the scores, and with them chance in the index, have no influence
     ignores_score: bool = False
-    """a fairness part: whether the scores, and with them chance in the index, have no influence"""
-    limits: bool = False
-    """a fairness part: whether floors, caps and shares of groups can be promised at any time"""
+    limits: bool = False  # a fairness part: whether floors, caps and shares of groups can be promised at any time
+    # a fairness part: the parameter that allows arms to be behind their promises, if one does
     arrears: Annotated[str, aside] = ""
-    """a fairness part: the parameter that allows arms to be behind their promises, if one does"""
-    idle: bool = False
-    """a fairness part, schedule or hold: whether it leaves everything to the other parts"""
+    idle: bool = False  # a fairness part, schedule or hold: whether it leaves everything to the other parts
+    # a schedule: whether it decides every round alone, so that no promise of the other parts can be kept
     alone: bool = False
-    """a schedule: whether it decides every round alone, so that no promise of the other parts can be kept"""
-    flexible: bool = False
-    """a schedule: whether arms and promises can change while it runs"""
-    free: bool = False
-    """a schedule: whether a simulation pulls every arm once before round 1, free of charge"""
+    flexible: bool = False  # a schedule: whether arms and promises can change while it runs
+    free: bool = False  # a schedule: whether a simulation pulls every arm once before round 1, free of charge
+    # a hold: whether all arms are held equally long on average, so that shares of the choices are shares of rounds
     equal: bool = True
-    """a hold: whether all arms are held equally long on average, so that shares of the choices are shares of rounds"""
-    halved: bool = False
-    """a hold: whether what arrives in the first half of a choice counts for none"""
+    halved: bool = False  # a hold: whether what arrives in the first half of a choice counts for none
 
     def either(self, other: Traits) -> Traits:
         """What holds for one of two parts or for both; what they give and take is that of the first.
