@@ -98,7 +98,7 @@ def test_a_sixth_value_touches_two_files(tmp_path: Path) -> None:
     shutil.copytree(package, tmp_path / "evenhand", ignore=shutil.ignore_patterns("__pycache__"))
     record = tmp_path / "evenhand" / "messages" / "changes.py"
     text = record.read_text()
-    last = '    """guaranteed reward per round"""\n'
+    last = "  # guaranteed reward per round\n"
     assert text.count(last) == 1
     record.write_text(text.replace(last, last + FIELD))
     (tmp_path / "boosted.py").write_text(ALGORITHM)

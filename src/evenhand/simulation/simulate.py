@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from evenhand.algorithms.build import PolicyLike, Surroundings, as_policy, surroundings_of
 from evenhand.core import streams, validate
+from evenhand.core.descriptions import complete, described
 from evenhand.core.errors import EvenhandError, number_of, shown
 from evenhand.core.parts import build
 from evenhand.core.state import ALL_AVAILABLE, for_lanes
@@ -48,16 +49,7 @@ def simulate(
 
     Args:
         policy: what decides.
-        environment: what it faces.
-        horizon: T ≥ 1, rounds.
-        lanes: independent replications.
-        seed: of all randomness, ≥ 0.
-        checkpoints: how many rounds to look at, or which ones; the last round is always included.
-        spacing: ``"even"`` or ``"log"``, if ``checkpoints`` is a number.
         metrics: of your own, measured beside those of `evenhand.simulation.measures` that are meaningful here.
-        promises: that begin within the run, as in `compare`.
-        jobs: processes.
-        progress: whether to show a progress bar on standard error; None for only where that is a terminal.
 
     Returns:
         The results, with the policy under the name of its algorithm.
@@ -207,6 +199,9 @@ def compare(
         own={metric.name: metric.measure for metric in measures},
         omitted={label: omitted for label, (_, omitted) in asked.items()},
     )
+
+
+complete(simulate, described(compare))
 
 
 def run_block(
