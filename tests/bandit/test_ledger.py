@@ -37,6 +37,7 @@ LEASED = ("fucb", "tscsf_b", "fair_learn", "fair_random")
 GROUPS = ("group_ucb", "group_ts")
 ONE_PLAY = ("fair_learn", "fair_random", "floor_ts", "eta_fucb")
 PRICED = ("eta_fucb",)
+BY_CHANCE = ("fair_random", "floor_ts")  # of which no advance lapses
 
 
 def billionths(number: Fraction) -> int:
@@ -153,6 +154,10 @@ class Life:
         self.plays[arm] = 0
 
     @property
+    def advance(self) -> int:
+        return 10**6 if self.name in BY_CHANCE else 1
+
+    @property
     def able(self) -> list[str]:
         return [arm for arm in self.bandit.names if arm not in self.bandit.retired]
 
@@ -260,7 +265,7 @@ class Life:
         for flow in plan.settlement:
             assert flow.owed + flow.lapsed == pytest.approx(flow.carried + flow.forgiven + flow.capped, abs=1e-6)
         for arm, share in fractions.items():
-            self.shares[arm].change(share or None, self.round, 1, terms, ahead=self.ahead(arm))
+            self.shares[arm].change(share or None, self.round, self.advance, terms, ahead=self.ahead(arm))
         for arm, cap in caps.items():
             self.caps[arm].change(cap if cap < 1.0 else None, self.round, 1, terms)
         for name, table in groups.items():
@@ -306,7 +311,7 @@ class Life:
         except EvenhandError:
             return
         for account in (self.shares[arm], self.caps[arm]):
-            account.change(None, self.round, 1, {}, anew=True, ahead=self.ahead(arm))
+            account.change(None, self.round, self.advance, {}, anew=True, ahead=self.ahead(arm))
 
     def back(self) -> None:
         if not self.bandit.retired:
@@ -318,7 +323,7 @@ class Life:
         except EvenhandError:
             return
         cap = 1.0 if caps is None else caps[self.bandit.names.index(arm)]
-        self.shares[arm].change(share or None, self.round, 1, terms, anew=True, ahead=self.ahead(arm))
+        self.shares[arm].change(share or None, self.round, self.advance, terms, anew=True, ahead=self.ahead(arm))
         self.caps[arm].change(cap if cap < 1.0 else None, self.round, 1, terms, anew=True)
 
     def reload(self) -> None:

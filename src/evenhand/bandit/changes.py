@@ -33,7 +33,7 @@ from evenhand.policy.accounts import CARRIED, Terms
 from evenhand.policy.composition import Policy
 from evenhand.policy.groups import with_changes
 from evenhand.policy.prior import UNIFORM
-from evenhand.policy.settlement import Settlement, check_changeable, settle
+from evenhand.policy.settlement import Settlement, check_changeable, lasting, settle
 
 
 @dataclass(frozen=True)
@@ -290,7 +290,7 @@ def _settled(
     arms, before = plan.arms, np.zeros(len(plan.arms), dtype=bool)
     before[: len(record.arms)] = record.arms.active
     moved = [arms.place[arm] for arm in plan.moved]
-    most = record.policy.hold.longest(state.round + 1)
+    most = lasting(record.policy, state.round)
     ahead = record.leases.ahead(len(arms), promises_of(record)["share"])
     return settle(record.policy, policy, state, (before, arms.active), terms, waiting, most, moved, ahead)
 

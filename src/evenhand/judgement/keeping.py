@@ -74,4 +74,4 @@ def _keeps(policy: Policy) -> Keeps:
         return "count"
     if not policy.fairness.promises:
         return "price"
-    return "chance" if policy.fairness.traits.gives == "shares" else "count"
+    return "count" if policy.repays else "chance"

@@ -182,6 +182,11 @@ class Policy(Part):
         return self.fractions is not None and (self.fairness.promises or self.schedule.promises)
 
     @property
+    def repays(self) -> bool:
+        """Whether plays that are owed are made up for; not where promises are kept by chance."""
+        return self.fairness.traits.gives != "shares"
+
+    @property
     def caps(self) -> Array | None:
         """(arms,) or (1,), the largest share of the rounds that each arm may have; None where there is no limit."""
         return self.fairness.caps

@@ -38,6 +38,15 @@ def check_changeable(policy: Policy, label: str) -> None:
         )
 
 
+def lasting(policy: Policy, rounds: int) -> float:
+    """A, the largest advance of an arm, in plays, that outlasts a change of its promise after so many rounds.
+
+    That is what one decision can give, so that an arm with a larger promise does not wait long. By chance no arm waits
+    for what it is ahead, so all of it lasts.
+    """
+    return policy.hold.longest(rounds + 1) if policy.repays else np.inf
+
+
 class Promising(Protocol):
     """What makes promises: a `Policy`, or a page of the books of a run."""
 

@@ -26,7 +26,7 @@ class Page:
     promised: BoundedShares
     plays: int  # per round
     terms: Terms = CARRIED
-    most: float = 1.0  # plays of an arm that one decision can give
+    most: float = 1.0  # plays of an arm's advance that outlast a change; inf for all
 
     promises_shares = True
 
@@ -50,15 +50,16 @@ class Page:
         state.begun = accounts
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values."""
+        """Plain JSON values; null for a number without end."""
         whole = {"after": self.after, "promised": plain(self.promised), "plays": self.plays}
-        return {**whole, "terms": asdict(self.terms), "most": self.most}
+        return {**whole, "terms": asdict(self.terms), "most": self.most if np.isfinite(self.most) else None}
 
     @classmethod
     def of_json(cls, values: Mapping[str, Any]) -> Page:
         """What `to_json` wrote down."""
         promised, terms = build("fairness", values["promised"]), Terms(**values["terms"])
-        return cls(**{**values, "promised": promised, "terms": terms})
+        most = np.inf if values["most"] is None else values["most"]
+        return cls(**{**values, "promised": promised, "terms": terms, "most": most})
 
 
 def pages_of(information: Mapping[str, Any], label: str) -> list[Page]:
@@ -89,8 +90,8 @@ class Books:
         self._state = State(0, Tally.empty(shape), page.plays, fairness=page.promised.start(shape))
         self._state.begun = Accounts.opened(shape)
         self._waiting: Waiting = {}
-        #: (lanes, arms), of shares that have ended: the plays and rounds while they held, and advances that lapsed.
-        self._paid, self._rounds, self._lapsed = np.zeros((3, *shape))
+        #: (lanes, arms), of shares that have ended: the plays and rounds while they held.
+        self._paid, self._rounds = np.zeros((2, *shape))
 
     @classmethod
     def read(cls, pages: Iterable[Page], rounds: NDArray[np.int64], pulls: NDArray[np.int32]) -> Books:
@@ -116,17 +117,13 @@ class Books:
         ended = found.changed & running
         self._paid += found.plays * ended
         self._rounds += (self._state.round - found.since) * ended
-        self._lapsed += found.lapsed / BILLION
         self.page = page
 
-    def shares(self, repaid: bool = True) -> tuple[Array, Array, Array]:
-        """Plays due and plays made, (lanes, arms), and rounds, (arms,), while a share was promised.
-
-        Without ``repaid`` those are due that chance was to give: advances that have lapsed count.
-        """
+    def shares(self) -> tuple[Array, Array, Array]:
+        """Plays due and plays made, (lanes, arms), and rounds, (arms,), while a share was promised."""
         line, running = self._shares(), self._running
         paid = self._paid + line.plays * running
-        due = paid + line.missing * (running | (self._state.begun.rounds > 0.0)) - (0.0 if repaid else self._lapsed)
+        due = paid + line.missing * (running | (self._state.begun.rounds > 0.0))
         return due, paid, (self._rounds + line.rounds * running).max(axis=0)
 
     def bound(self, place: int, arms: Sequence[int], cap: bool) -> tuple[Array, Array, Array]:

@@ -18,7 +18,7 @@ from evenhand.messages.changes import From, Promise, change_of
 from evenhand.policy.accounts import CARRIED, Accounts, Terms
 from evenhand.policy.composition import Policy
 from evenhand.policy.groups import BoundedShares, with_changes
-from evenhand.policy.settlement import Waiting, check_changeable, settle
+from evenhand.policy.settlement import Waiting, check_changeable, lasting, settle
 from evenhand.simulation.books import Page
 from evenhand.simulation.metrics import MetricRecorder
 from evenhand.theory.baseline import Baseline, baseline_of
@@ -132,7 +132,7 @@ def _draft(policy: Policy, environment: Environment, after: int = 0, terms: Term
     shares = environment.fractions if policy.fractions is None else policy.fractions
     caps = 1.0 if policy.caps is None else policy.caps
     promised = BoundedShares(0.0 if shares is None else shares, caps, policy.groups)
-    return Draft(Page(after, promised, policy.plays, terms, policy.hold.longest(after + 1)), policy, environment)
+    return Draft(Page(after, promised, policy.plays, terms, lasting(policy, after)), policy, environment)
 
 
 def _next(before: Draft, change: From, label: str) -> Draft:

@@ -145,7 +145,7 @@ def cases_of(results: Results, label: str) -> list[Case]:
         promised = _each(shares if books is None else books.page.fractions, result)
         due, paid, lasted = promised * rounds, plays, np.full(len(results.names), rounds)
         if books is not None:
-            due, paid, lasted = books.shares(repaid=keeping.keeps != "chance")
+            due, paid, lasted = books.shares()
         arms = np.flatnonzero((promised > 0.0).any(axis=0))
         found = judge(keeping, due[:, arms], paid[:, arms], lasted[arms])
         cases += [

@@ -27,6 +27,7 @@ POLICIES: dict[str, dict[str, Any]] = {
 }
 LEASED = ("fucb", "tscsf_b", "ucb1")
 COUNTS = ("fucb", "tscsf_b", "lfg", "group_ucb")
+BY_CHANCE = ("floor_ts",)  # of which no advance lapses
 
 
 @dataclass
@@ -42,6 +43,7 @@ class Account:
     forgiven: Fraction = Fraction(0)
     capped: Fraction = Fraction(0)
     lapsed: Fraction = Fraction(0)
+    lasting: int = 1  # the largest advance that outlasts a change
 
     def running(self, round: int) -> Fraction:
         return Fraction(_billionths(self.share * (round - self.since)), BILLION) if self.share else Fraction(0)
@@ -55,7 +57,7 @@ class Account:
         behind = self.behind(round)
         self.due += self.running(round)
         self.paid += self.plays if self.share else 0
-        kept = max(behind, -ahead - (0 if debt == "forgive" else 1))
+        kept = max(behind, -ahead - (0 if debt == "forgive" else self.lasting))
         self.lapsed += kept - behind
         limits = {"forgive": Fraction(0), "cap": Fraction(limit)}
         carried = min(kept, limits.get(debt, kept))
@@ -82,10 +84,12 @@ class Life:
     returned: int = 0
     now: float = 0.0
     open: dict[str, Fraction] = field(default_factory=dict)  # what an open lease may give back
+    lasting: int = 1  # as in the accounts
 
     def __post_init__(self) -> None:
         self.rng = np.random.default_rng(self.seed)
         self.name = list(POLICIES)[self.seed % len(POLICIES)]
+        self.lasting = 10**6 if self.name in BY_CHANCE else 1
         count = int(self.rng.choice([1, 2, 3, 5, 12, 40], p=[0.05, 0.2, 0.35, 0.2, 0.15, 0.05]))
         self.arms = [f"arm {number}" for number in range(count)]
         shares = self.rng.random(count) * (self.rng.random(count) < 0.7) if self.name != "ucb1" else np.zeros(count)
@@ -93,7 +97,7 @@ class Life:
         given = {} if self.name == "ucb1" else {"fractions": np.round(np.minimum(shares, 1.0), 6).tolist()}
         self.bandit = Bandit(self.arms, self.name, seed=self.seed, **POLICIES[self.name], **given)
         for arm, share in zip(self.arms, given.get("fractions", [0.0] * count), strict=True):
-            self.accounts[arm], self.plays[arm] = Account(Fraction(share)), 0
+            self.accounts[arm], self.plays[arm] = Account(Fraction(share), lasting=self.lasting), 0
             self.added[arm] = self.asleep[arm] = 0
         self.means = {arm: float(self.rng.random()) for arm in self.arms}
 
@@ -182,7 +186,7 @@ class Life:
     def add(self) -> None:
         arm = f"new {len(self.bandit.names)}"
         self.bandit.add(arm, now=self.now)
-        self.means[arm], self.accounts[arm], self.plays[arm] = 0.5, Account(since=self.round), 0
+        self.means[arm], self.accounts[arm], self.plays[arm] = 0.5, Account(since=self.round, lasting=self.lasting), 0
         self.added[arm], self.asleep[arm] = self.round - self.returned, 0
 
     def retire(self) -> None:

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.costing import deserved_shares, scaled_means
-from evenhand.bandit.ledger import PLAY
 from evenhand.core.state import Array
 from evenhand.judgement.judge import VERDICTS, Judgement, Judgements, judge
 from evenhand.judgement.keeping import Keeping
@@ -106,8 +105,6 @@ def _of_arms(account: Account) -> tuple[NDArray[np.intp], Judgements | None, Arr
     else:
         plays = account.balance.paid[places].astype(float)
     due = plays + account.deficits[places]
-    if account.keeping.keeps == "chance":  # which repays nothing: what was due, less what was forgiven
-        due = (account.balance.due - account.balance.forgiven - account.balance.capped)[places] / PLAY
     return places, judge(account.keeping, due, plays, account.rounds_promised[places], online=True), shares
 
 
