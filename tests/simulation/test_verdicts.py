@@ -11,11 +11,11 @@ import pytest
 from scipy import stats
 
 from evenhand import Environment, Policy, compare
-from evenhand.algorithms import lfg
+from evenhand.algorithms import bandit_q, lfg
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array
 from evenhand.policy import BoundedShares
-from evenhand.rewards import Bernoulli
+from evenhand.rewards import Bernoulli, Table
 from evenhand.simulation.results import PolicyResult, Results
 from evenhand.simulation.verdicts import differences, verdicts
 
@@ -137,6 +137,24 @@ def test_shares_by_merit() -> None:
     assert text([[700, 300]], [0.6, 0.4], **merit) == (
         "A left coffee short by 100 plays (1 of 2 shares by merit kept), and has a reward regret of 3.25."
     )
+
+
+@pytest.mark.parametrize(("low", "high"), [(0.0, 1.0), (-2.0, 6.0)])
+def test_guaranteed_rewards_are_judged_in_every_unit(low: float, high: float) -> None:
+    """Arms b and c earn far less than the tenth of a reward per round that each was promised."""
+    rows = np.random.default_rng(1).random((800, 3)) < np.array([0.8, 0.3, 0.2])
+    world = Environment(Table(low + (high - low) * rows), names=("a", "b", "c"), reward_range=(low, high))
+    results = compare([bandit_q([0.02, 0.1, 0.1], horizon=800)], world, 800, lanes=10)
+    (found,) = verdicts(results).values()
+    earned = results.policies["bandit_q"].estimate - low
+    behind = 0.1 * 800 - (earned / (high - low) * results.policies["bandit_q"].pulls[-1])[:, 1]
+    reach = stats.ttest_1samp(behind, 0.0).confidence_interval(0.9).high - behind.mean()
+    one = found.cases[1].judgement
+    assert (one.behind, one.high - one.behind, one.tolerance) == pytest.approx((behind.mean(), reach, 1.0))
+    assert [case.judgement.verdict for case in found.cases] == ["kept", "missed", "missed"]
+    assert re.match(r"bandit_q left c short by \d+ of reward and b by \d+ \(1 of 3 promises kept\)", found.text)
+    assert found.to_json()["promises_kept"] is False
+    assert [promise["reward"] for promise in found.to_json()["promises"]] == [True] * 3
 
 
 def test_differences_are_those_of_a_paired_t_test() -> None:

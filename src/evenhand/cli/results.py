@@ -128,7 +128,7 @@ def _show_shares(console: Console, results: Results, found: Mapping[str, Verdict
 def _notes(shares: np.ndarray, found: Mapping[str, Verdict], changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """What the words and numbers above mean, as far as they occur."""
     if any(verdict.missed for verdict in found.values()):
-        yield f"{MISSED} missed: more than 1% of its plays are missing, by the whole interval."
+        yield f"{MISSED} missed: more than 1% of what is due is missing, by the whole interval."
     if any(verdict.undecided for verdict in found.values()):
         yield f"{UNDECIDED} undecided, or behind by what a rule allows; --wide prints the intervals."
     if any(FAIR in verdict.text for verdict in found.values()):

@@ -135,6 +135,26 @@ def judge(
     return Judgements(verdicts, behind, low, high, tolerance, allowed, rounds_needed, lanes_needed, keeping)
 
 
+def judge_rates(
+    rates: Array, earned: Array, rounds: float | Array, unknown: Array | float = 0.0, *, online: bool = False
+) -> Judgements:
+    """Whether guaranteed rewards are earned; one that is not known is any between 0 and 1.
+
+    Args:
+        rates: (promises,), rewards per round on the scale [0, 1].
+        earned: (promises,) of one allocation, or (lanes, promises), rewards that are known.
+        rounds: over which they are due; a number, or (promises,).
+        unknown: (promises,), how many rewards are not known.
+        online: whether one looks again and again.
+
+    Example:
+        >>> judge_rates(np.array([0.1]), np.array([180.0]), 2000.0)[0].verdict
+        'undecided'
+    """
+    due = rates * rounds
+    return judge(Keeping("merit"), due - unknown, earned, rounds, online=online, due_at_most=due)
+
+
 def _chances(
     plays: Array, rounds: Array, longest: float, at_once: Array | float, online: float | None
 ) -> tuple[Array, Array]:

@@ -19,7 +19,7 @@ class Keeping:
     """How the promises of a policy are kept, and what may be owed meanwhile."""
 
     # ``count``: what is owed is played first, or counts in a queue; ``chance``: drawn with the promised probability;
-    # ``merit``: drawn in proportion to merits that are learned; ``price``: not promised, or weighed against rewards
+    # ``merit``: drawn by what is learned of rewards; ``price``: not promised, or weighed against rewards
     keeps: Keeps = "price"
     parameter: str = ""  # what allows arrears, with its value, such as ``eta = 5``; empty for none
     longest: float = 1.0  # rounds that a draw can last

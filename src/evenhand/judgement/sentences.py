@@ -25,8 +25,9 @@ class Case:
     reward: bool = False  # whether a reward per round is promised, not plays
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values: ``to``, ``share``, ``cap``, and those of the judgement."""
-        return {"to": self.subject, "share": self.share, "cap": self.cap, **asdict(self.judgement)}
+        """Plain values: ``to``, ``share``, ``cap``, ``reward``, and those of the judgement."""
+        named = {"to": self.subject, "share": self.share, "cap": self.cap, "reward": self.reward}
+        return named | asdict(self.judgement)
 
     @property
     def name(self) -> str:
@@ -205,11 +206,12 @@ def _amounts(missed: Sequence[Case], phrase: str) -> list[str]:
     if not missed:
         return []
     names = [one.name for one in missed[:NAMED]]
-    plays = [f"{one.judgement.behind:,.0f}" for one in missed]
-    parts = [f"{name} by {number}" for name, number in zip(names[1:], plays[1:NAMED], strict=True)]
-    parts.insert(0, phrase.format(names[0], f"{plays[0]} {'play' if plays[0] == '1' else 'plays'}"))
+    numbers = [f"{one.judgement.behind:,.0f}" for one in missed]
+    unit = "of reward" if missed[0].reward else "play" if numbers[0] == "1" else "plays"
+    parts = [f"{name} by {number}" for name, number in zip(names[1:], numbers[1:NAMED], strict=True)]
+    parts.insert(0, phrase.format(names[0], f"{numbers[0]} {unit}"))
     if (more := len(missed) - NAMED) > 0:
-        parts.append(f"1 more arm by {plays[NAMED]}" if more == 1 else f"{more} more arms by up to {plays[NAMED]}")
+        parts.append(f"1 more arm by {numbers[NAMED]}" if more == 1 else f"{more} more arms by up to {numbers[NAMED]}")
     return parts
 
 

@@ -40,6 +40,11 @@ class Index(PolicyPart, ABC):
         """What to believe of rewards that are missing or old; None where the index asks no evidence."""
         return None
 
+    @by_default
+    def rates(self) -> Array | None:
+        """(arms,) or (), reward per round that each arm is guaranteed, on the scale [0, 1]; None for none."""
+        return None
+
     def learn(self, memory: Any, plays: Array, sums: Array) -> Any:
         """Refused where it remembers anything, unless it defines what counts mean to it."""
         if memory is None:
@@ -97,6 +102,12 @@ class AroundIndex(Around, Index):
         """That of the inner index."""
         inner: Index = getattr(self, self.inside)
         return inner.evidence
+
+    @property
+    def rates(self) -> Array | None:
+        """Those of the inner index."""
+        inner: Index = getattr(self, self.inside)
+        return inner.rates
 
 
 def as_index(value: Index | str | Mapping[str, object]) -> Index:

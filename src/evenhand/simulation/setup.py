@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from evenhand.core.errors import ConfigurationError, EvenhandError, StateError
 from evenhand.core.parts import build, plain
-from evenhand.core.state import PerLane
+from evenhand.core.state import PerLane, Unit
 from evenhand.environment.world import Environment
 from evenhand.judgement.keeping import keeping_of
 from evenhand.messages.changes import From
@@ -146,6 +146,9 @@ def _promises(drafts: Sequence[Draft], horizon: int) -> dict[str, Any]:
         for arm in np.flatnonzero(caps < 1.0).tolist()
     ]
     kept = {**keeping_of(policy, environment.arms, horizon).to_json(horizon), "bounds": groups + capped}
+    if (rates := policy.index.rates) is not None:
+        unit = environment.unit or Unit(0.0, 1.0)
+        kept |= {"rates": np.broadcast_to(rates, environment.arms).tolist(), "unit": [unit.low, unit.width]}
     judged = policy.fractions is not None or (policy.merit is None and environment.fractions is not None)
     return kept | ({"pages": [draft.page.to_json() for draft in drafts]} if judged and len(drafts) > 1 else {})
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from attrs import frozen
 from evenhand.core.errors import EvenhandError, nearest
 from evenhand.core.state import Array
 from evenhand.inference.means import mean_and_reach
-from evenhand.judgement.judge import judge
+from evenhand.judgement.judge import judge, judge_rates
 from evenhand.judgement.keeping import Keeping
 from evenhand.judgement.sentences import Case, deed
 from evenhand.simulation.books import Books, pages_of
@@ -57,10 +57,10 @@ class Verdict:
 
         Returns:
             ``text``; ``promises_kept``, null where nothing is promised or it is undecided; ``missed`` and
-            ``undecided``, lists of names; ``gap``; and ``promises``, a table for each with ``to``, ``share``, ``cap``
-            and its judgement.
+            ``undecided``, lists of names; ``gap``; and ``promises``, a table for each with ``to``, ``share`` (of the
+            rounds, or with ``reward`` the reward per round), ``cap``, and its judgement.
         """
-        kept = False if self.missed else None if self.undecided or self.promised is None else True
+        kept = False if self.missed else True if self.cases and not self.undecided else None
         return {
             "text": self.text,
             "promises_kept": kept,
@@ -112,10 +112,11 @@ def _verdict(results: Results, label: str) -> Verdict:
     cases = cases_of(results, label)
     if not cases:
         return Verdict(label, None, None, (), (), gap, f"{label} promised no share, and {ending}.")
-    rounds = float(results.rounds[-1])
-    wanted = np.zeros(len(results.names)) if shares is None else _each(shares, result).mean(axis=0) * rounds
-    books = books_of(results, label)
-    missing = (wanted - result.pulls[-1] if books is None else books.missing()).mean(axis=0)
+    promised = missing = None
+    if shares is not None:
+        share, rounds, books = _each(shares, result).mean(axis=0), float(results.rounds[-1]), books_of(results, label)
+        behind = share * rounds - result.pulls[-1] if books is None else books.missing()
+        promised, missing = tuple(share.tolist()), tuple(behind.mean(axis=0).tolist())
     if by_merit:
         ending = f"has a reward regret of {_last(result, 'reward_regret'):,.4g}"
     text = f"{label} {deed(cases, 'share by merit' if by_merit else 'promise')}, and {ending}."
@@ -123,9 +124,7 @@ def _verdict(results: Results, label: str) -> Verdict:
         tuple(one.subject for one in sorted(cases, key=_furthest) if one.judgement.verdict == verdict)
         for verdict in ("missed", "undecided")
     )
-    return Verdict(
-        label, tuple((wanted / rounds).tolist()), tuple(missing.tolist()), missed, undecided, gap, text, tuple(cases)
-    )
+    return Verdict(label, promised, missing, missed, undecided, gap, text, tuple(cases))
 
 
 def books_of(results: Results, label: str) -> Books | None:
@@ -135,7 +134,7 @@ def books_of(results: Results, label: str) -> Books | None:
 
 
 def cases_of(results: Results, label: str) -> list[Case]:
-    """The promises of a policy, to arms and then to groups, with a judgement of each."""
+    """The promises of a policy, to arms, to groups and of rewards, with a judgement of each."""
     result, shares = results.policies[label], results.promised[label]
     how = results.information.get("promises", {}).get(label)
     keeping = Keeping() if how is None else Keeping.of_json(how)
@@ -160,7 +159,16 @@ def cases_of(results: Results, label: str) -> list[Case]:
                     due, paid, lasted = books.bound(place, bound["arms"], cap)
                 found = judge(keeping, due, paid, lasted, cap=cap, at_once=float(len(bound["arms"])))
                 cases.append(Case(bound["name"], share, found[0], cap))
-    return cases
+    return cases + ([] if how is None or "rates" not in how else _rewards(results, label, how))
+
+
+def _rewards(results: Results, label: str, how: Mapping[str, Any]) -> list[Case]:
+    """The rewards per round that arms are guaranteed, on the scale [0, 1]."""
+    result, rates, (low, width) = results.policies[label], np.array(how["rates"]), how["unit"]
+    arms, pulls = np.flatnonzero(rates), result.pulls[-1]
+    earned = np.where(pulls > 0, (result.estimate - low) / width * pulls, 0.0)
+    found = judge_rates(rates[arms], earned[:, arms], float(results.rounds[-1]))
+    return [Case(results.names[arm], float(rates[arm]), found[place], reward=True) for place, arm in enumerate(arms)]
 
 
 def _each(shares: Array, result: PolicyResult) -> Array:

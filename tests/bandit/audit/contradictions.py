@@ -49,7 +49,8 @@ def _of_line(line: Line, present: list[Line]) -> Iterator[str]:
         yield f"was available in {line.available}: {said}"
     if line.plays < 0 or line.rounds < 0 or line.since + line.rounds < line.rounds:
         yield f"has {line.plays} plays in {line.rounds} rounds"
-    if line.verdict and line.rounds and line.deficit is not None and line.deficit > (line.worst or 0.0) + 1e-9:
+    # An arm that was always ahead, and whose advance has ended with its promise, is behind by 0.
+    if line.verdict and line.rounds and line.deficit is not None and line.deficit > max(line.worst or 0.0, 0.0) + 1e-9:
         yield f"was never behind by {line.deficit}, only by {line.worst}"
 
 

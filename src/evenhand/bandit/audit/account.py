@@ -26,8 +26,8 @@ class Account:
         self.names, self.active = record.names, record.arms.active
 
         self.fractions = record.fractions  # promised share of the rounds; None where no share is promised
-        rates = record.parameters.get("rates")  # (arms,), guaranteed rewards per round, scaled to [0, 1]; None for none
-        self.rates = None if rates is None else np.broadcast_to(np.asarray(rates, dtype=float), len(self.names))
+        rates = policy.index.rates  # (arms,), guaranteed rewards per round, scaled to [0, 1]; None for none
+        self.rates = None if rates is None else np.broadcast_to(rates, len(self.names))
         self.merit = policy.merit  # of a mean scaled to [0, 1], to which a share is proportional; None for none
         self.caps = None if policy.caps is None else np.broadcast_to(policy.caps, len(self.names))
         self.since = state.begun.rounds  # rounds that do not count for each arm's promise, such as those before

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.costing import deserved_shares, scaled_means
 from evenhand.core.state import Array
-from evenhand.judgement.judge import VERDICTS, Judgement, Judgements, judge
+from evenhand.judgement.judge import VERDICTS, Judgement, Judgements, judge, judge_rates
 from evenhand.judgement.keeping import Keeping
 from evenhand.judgement.merits import allowed_shares
 from evenhand.judgement.sentences import WHOLE, Case, of_all, resting, sentence
@@ -109,16 +109,14 @@ def _of_arms(account: Account) -> tuple[NDArray[np.intp], Judgements | None, Arr
 
 
 def _of_rates(account: Account, rates: Array) -> tuple[NDArray[np.intp], Judgements | None, Array]:
-    """Guaranteed rewards per round: those that are known, and any between 0 and 1 for those that are not."""
+    """Guaranteed rewards per round."""
     low, high = account.limits
     places = np.flatnonzero(account.active & (rates > 0.0) & (account.seen > 0))
     if not len(places) or account.rewarded is None:
         return places[:0], None, rates
     earned = ((account.sums - low * account.known) / (high - low))[places]
-    unknown, rounds = (account.pulls - account.known)[places], account.seen[places]
-    due = rates[places] * rounds
-    found = judge(Keeping("chance"), due - unknown, earned, rounds, online=True, due_at_most=due)
-    return places, found, rates
+    unknown = (account.pulls - account.known)[places]
+    return places, judge_rates(rates[places], earned, account.seen[places], unknown, online=True), rates
 
 
 def _of_merit(account: Account, merit: Merit) -> tuple[NDArray[np.intp], Judgements | None, Array]:
