@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import os
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -11,11 +12,19 @@ from typing import Any
 
 import pytest
 
+import evenhand as package
 from evenhand.cli.main import run
+from evenhand.core import parts
 from tests.service.databases import GIVEN, Postgres, drop_database, make_database
 from tests.service.running import Launcher, Server
 
 Evenhand = Callable[..., CompletedProcess[str]]
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Compile the package once for all processes that tests start, also where PYTHONDONTWRITEBYTECODE is set."""
+    if not hasattr(config, "workerinput"):
+        compileall.compile_dir(Path(package.__file__).parent, quiet=2)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -34,6 +43,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if not values & open_values:
                 item.add_marker(pytest.mark.slow)
             open_values -= values
+
+
+@pytest.fixture(autouse=True)
+def registry_as_before() -> Iterator[None]:
+    """Kinds that a test registers are forgotten after it."""
+    known, names = {slot: set(own) for slot, own in parts._KINDS.items()}, set(parts._NAMES)
+    yield
+    for cls in set(parts._NAMES) - names:
+        if not cls.__module__.startswith("evenhand."):  # a module of the package may have been loaded meanwhile
+            del parts._NAMES[cls]
+    for slot, own in parts._KINDS.items():
+        for kind in set(own) - known[slot]:
+            if not own[kind].__module__.startswith("evenhand."):
+                del own[kind]
 
 
 @pytest.fixture

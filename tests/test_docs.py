@@ -47,14 +47,28 @@ def loaded(name: str) -> Any:
 
 
 EXAMPLES, TABLES, FORMULAS, FACES = loaded("examples"), loaded("tables"), loaded("formulas"), loaded("faces")
-PAGES: list[str] = EXAMPLES.pages()
+#: Pages as they are written, without what is generated.
+WRITTEN: dict[str, str] = {path: (DOCS / path).read_text(encoding="utf-8") for path in EXAMPLES.pages()}
+PAGES = list(WRITTEN)
 
 
 @cache
 def page(path: str) -> str:
     """A page as Sphinx reads it, with what is generated filled in."""
-    text: str = TABLES.fill_in((DOCS / path).read_text(encoding="utf-8"))
+    text: str = TABLES.fill_in(WRITTEN[path])
     return text
+
+
+def test_what_the_pages_ask_for_can_be_generated() -> None:
+    asked = {name for text in WRITTEN.values() for name, _ in TABLES.MARKER.findall(text)}
+    assert asked
+    assert asked <= set(TABLES.MAKERS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", PAGES)
+def test_a_page_is_filled_in(path: str) -> None:
+    assert not TABLES.MARKER.search(page(path))
 
 
 def section(path: str, heading: str) -> str:
@@ -381,20 +395,20 @@ LONG = ("howto/figures.md", "howto/merit.md", "howto/spread.md", "reference/comm
 
 @pytest.mark.usefixtures("workplace")
 @pytest.mark.parametrize(
-    "path", thinned([path for path in PAGES if EXAMPLES.blocks(page(path))], lambda path: path not in LONG)
+    "path", thinned([path for path in PAGES if EXAMPLES.runs(WRITTEN[path])], lambda path: path not in LONG)
 )
 def test_examples_run_and_print_what_is_shown(path: str) -> None:
-    for output in EXAMPLES.run(page(path)):
+    for output in EXAMPLES.run(WRITTEN[path]):
         assert output.agrees, (
             f"{output.source}\n{output.got}\n(`python docs/_ext/examples.py` brings the pages up to date)"
         )
 
 
 @pytest.mark.usefixtures("workplace")
-@pytest.mark.parametrize("path", [path for path in PAGES if "toml\n:caption:" in page(path)])
+@pytest.mark.parametrize("path", [path for path in PAGES if "toml\n:caption:" in WRITTEN[path]])
 def test_complete_configurations_run(path: str) -> None:
     """In a small size; also where the page runs no command on them."""
-    for file in EXAMPLES.write_files(page(path)):
+    for file in EXAMPLES.write_files(WRITTEN[path]):
         if file.suffix == ".toml":
             with pytest.raises(InfeasiblePromise) if file.name in REFUSED else nullcontext():
                 run_small(file)
@@ -416,7 +430,9 @@ rewards = { kind = "bernoulli", means = [0.6, 0.5] }
 """
 
 
-@pytest.mark.parametrize("path", [path for path in PAGES if "\n[[policies]]\n" in page(path)])
+@pytest.mark.parametrize(
+    "path", [path for path in PAGES if re.search(r"\n\[\[policies\]\]\n|generated: algorithm ", WRITTEN[path])]
+)
 def test_policies_shown_by_themselves_can_be_loaded(path: str, tmp_path: Path) -> None:
     for block in EXAMPLES.blocks(page(path)):
         if block.language == "toml" and not block.file and block.content.startswith("[[policies]]"):
@@ -451,10 +467,10 @@ rewards = { kind = "bernoulli", means = { kind = "uniform", arms = 5 } }
 """
 
 
-@pytest.mark.parametrize("path", [path for path in PAGES if "```toml\n" in page(path)])
+@pytest.mark.parametrize("path", [path for path in PAGES if "```toml\n" in WRITTEN[path]])
 def test_lines_of_a_configuration_can_be_loaded(path: str, tmp_path: Path) -> None:
     """What is neither a whole file nor a policy are keys of the environment."""
-    for block in EXAMPLES.blocks(page(path)):
+    for block in EXAMPLES.blocks(WRITTEN[path]):
         if block.language == "toml" and not block.file and not block.content.startswith("[[policies]]"):
             if block.content.startswith("[sweep]"):
                 (tmp_path / "study.toml").write_text(STUDIED + block.content, encoding="utf-8")

@@ -71,6 +71,11 @@ def blocks(text: str) -> list[Block]:
     return [Block(*found) for found in BLOCK.findall(text)]
 
 
+def runs(text: str) -> bool:
+    """Whether a page shows anything that `run` runs."""
+    return any(one.language in ("console", "pycon") or (one.language == "python" and one.file) for one in blocks(text))
+
+
 def write_files(text: str) -> list[Path]:
     """Write the complete examples of a page, and the project's own, into the working directory."""
     shutil.copytree(DOCS.parent / "examples", "examples", dirs_exist_ok=True)

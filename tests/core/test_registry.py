@@ -14,7 +14,7 @@ import pytest
 from attrs import field, frozen
 
 from evenhand import EvenhandError, PerLane
-from evenhand.core import parts, validate
+from evenhand.core import validate
 from evenhand.core.errors import ConfigurationError, StateError
 from evenhand.core.parts import build, kinds, part, plain, register
 from evenhand.core.state import Array, Observation, State
@@ -312,21 +312,6 @@ class NoAttrs:
 
 
 OBJECTS = {"mine:Own": Own, "mine:NoAttrs": NoAttrs, "mine:text": "Own"}
-
-
-@pytest.fixture(autouse=True)
-def registry_as_before() -> Any:
-    """Whatever a test registers is forgotten."""
-    known, names = {slot: dict(own) for slot, own in parts._KINDS.items()}, dict(parts._NAMES)
-    yield
-    for slot, own in known.items():
-        for kind in set(parts._KINDS[slot]) - set(own):
-            if parts._KINDS[slot][kind].__module__.startswith("evenhand."):
-                names[parts._KINDS[slot][kind]] = (slot, kind)  # a module of the package that was loaded meanwhile
-            else:
-                del parts._KINDS[slot][kind]
-    parts._NAMES.clear()
-    parts._NAMES.update(names)
 
 
 def test_an_own_class_is_found_only_where_that_is_allowed() -> None:
