@@ -15,6 +15,8 @@ from evenhand.core.state import Mask
 Seeds = np.random.SeedSequence | Sequence[np.random.SeedSequence]
 #: Lanes that share a random stream.
 STRAND = 100
+#: Lanes up to which each is added up by itself.
+FEW = 16
 #: Methods of a generator whose numbers are drawn one by one, so that strands can be drawn one after another.
 DISTRIBUTIONS = (
     *("beta", "binomial", "chisquare", "exponential", "f", "gamma", "geometric", "gumbel", "hypergeometric"),
@@ -136,20 +138,13 @@ def among(rng: np.random.Generator, mask: Mask) -> np.random.Generator:
 
 
 def over_arms(values: NDArray[Any], weights: NDArray[Any] | None = None) -> NDArray[Any]:
-    """Sums over the arms, ``values @ weights``, whose digits do not depend on the lanes beside.
+    """Sums over the arms, the last axis, one after the other in their order: the same digits on every machine.
 
-    A product of matrices is faster than a sum over a short last axis, but rounds a row differently when there are
-    others. So every strand is multiplied by itself.
+    A product of matrices takes half the time, but rounds by the processor and by the lanes beside. With the arms as the
+    first axis whole rows are added, which for 100 lanes of 7 arms takes half the time of `numpy.add.accumulate`.
     """
-    if weights is None:
-        weights = np.ones(values.shape[-1])
-    lanes = values.shape[0]
-    if values.ndim != 2 or lanes <= STRAND:
-        return np.asarray(values @ weights)
-    whole = lanes - lanes % STRAND
-    sums = np.empty((lanes, *weights.shape[1:]))
-    strands = values[:whole].reshape(-1, STRAND, values.shape[-1])
-    sums[:whole] = (strands @ weights).reshape(whole, *weights.shape[1:])
-    if whole < lanes:
-        sums[whole:] = values[whole:] @ weights
-    return sums
+    if weights is not None:
+        values = values * weights
+    if values.size <= FEW * values.shape[-1]:
+        return np.asarray(np.add.accumulate(values, axis=-1)[..., -1])
+    return np.asarray(np.ascontiguousarray(np.moveaxis(values, -1, 0)).sum(axis=0))

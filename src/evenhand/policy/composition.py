@@ -146,7 +146,7 @@ class Policy(Part):
 
     def rules(self) -> PolicyRules | None:
         """Those of all parts; None where one of them has none."""
-        parts = (self.index, self.index.evidence, self.fairness, self.selection, self.hold, self.schedule)
+        parts = (self.index, self.fairness, self.selection, self.hold, self.schedule)
         rules = (*map(rules_of, parts), self.plays)
         return None if any(one is None for one in rules) else PolicyRules._make(rules)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from attrs import field, frozen
@@ -11,13 +12,14 @@ from attrs import field, frozen
 from evenhand.core import validate
 from evenhand.core.by_default import by_default
 from evenhand.core.errors import EvenhandError, shown
-from evenhand.core.parts import build, part
+from evenhand.core.parts import build, part, rules_of
 from evenhand.core.state import Array, Mask, Observation, State
 from evenhand.policy.custom_merit import as_merit
 from evenhand.policy.evidence import Evidence, Received, as_evidence, shared_evidence
 from evenhand.policy.index import Index, at_least_one
 from evenhand.policy.merit import Merit
 from evenhand.policy.part import Composition, PolicyPart, Traits
+from evenhand.policy.rules import IndexRules
 
 ITERATIONS = 100  # of Dinkelbach's; five are usual, and each at least doubles the digits near the end
 
@@ -85,10 +87,19 @@ class ConfidenceIntervals(Intervals):
         """The evidence that remembers for both ends."""
         return self.lower
 
+    def growth(self, time: Any, arms: int) -> Any:
+        """``scale · ln(inside · K · t)``, in the widths; elementwise."""
+        inside = self.inside * (arms if self.per_arm else 1)
+        return self.scale * np.log(inside * time if self.anytime else inside)
+
+    def rules(self) -> IndexRules | None:
+        """Those of the upper ends."""
+        missing = rules_of(self.upper)
+        return None if missing is None else IndexRules("interval", missing, self.growth, clip=True)
+
     def of(self, state: State) -> tuple[Array, Array]:
         """The lower and the upper end, each (…, arms)."""
-        inside = self.inside * (state.arms if self.per_arm else 1) * (state.time if self.anytime else 1)
-        growth = self.scale * np.log(inside)
+        growth = self.growth(state.time, state.arms)
         tally = self.upper.tally(state)
         sums, counts = self.upper.of(tally)
         counts = at_least_one(counts, tally, state)
@@ -192,6 +203,11 @@ class OptimisticShares(Index):
     def evidence(self) -> Evidence | None:
         """That of the intervals."""
         return self.confidence.evidence
+
+    def rules(self) -> IndexRules | None:
+        """The upper ends, where these are the answer."""
+        upper: IndexRules | None = rules_of(self.confidence) if self.merit.rises else None
+        return upper
 
     def refuses(self, policy: Composition) -> str | None:
         """As the intervals do."""

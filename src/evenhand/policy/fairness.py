@@ -13,7 +13,7 @@ from attrs import field, frozen
 
 from evenhand.core import validate
 from evenhand.core.errors import InfeasiblePromise
-from evenhand.core.parts import part
+from evenhand.core.parts import part, rules_of
 from evenhand.core.state import Array, Decision, Shape, State
 from evenhand.policy.accounts import BILLION, owed
 from evenhand.policy.claim import Fairness, Ranking, Shares, deficits, weighed
@@ -374,6 +374,11 @@ class MeritShares(Fairness):
         """No share may exceed one, unless capping is asked for."""
         if not self.cap:
             share_limit(self.merit, arms, plays)
+
+    def rules(self) -> FairnessRules | None:
+        """Merit, where its function has rules."""
+        merit = rules_of(self.merit)
+        return None if merit is None else FairnessRules("merit", merit=merit)
 
     def claim(self, score: Array, state: State) -> Shares:
         """The merit of every arm."""

@@ -241,7 +241,7 @@ class BoundedShares(Fairness):
         if self.groups:
             floors, caps = group_deficits(self.groups, state)
             members = self._members(state.arms)
-            owing += over_arms(np.maximum(floors, 0.0) + np.minimum(caps, 0.0), members.T)
+            owing += over_arms((np.maximum(floors, 0.0) + np.minimum(caps, 0.0))[..., np.newaxis, :] * members)
             barred = barred | (members @ (caps_of(self.groups) == 0.0) > 0.0)
         return Ranking(np.where(barred, NEVER, owing + weighed(np.array([self.eta]), score)))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from attrs import field, frozen
@@ -16,7 +16,7 @@ from attrs import field, frozen
 from evenhand.core import validate
 from evenhand.core.by_default import by_default
 from evenhand.core.errors import EvenhandError, shown
-from evenhand.core.parts import build, part
+from evenhand.core.parts import build, part, rules_of
 from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback, Mask, Observation, Shape, State, Tally
 from evenhand.core.streams import among
 from evenhand.policy.evidence import Evidence, Received, as_evidence, shared_evidence
@@ -152,9 +152,13 @@ class UCB(Index):
 
     def rules(self) -> IndexRules | None:
         """A bound, by a clock that ticks with the rounds."""
-        if self.clock == "evidence":
+        missing = rules_of(self.evidence)
+        if missing is None or self.clock == "evidence":
             return None
-        return IndexRules("bound", self.exploration, self.clock == "played", self.clip)
+        ahead = float(self.clock == "played")
+        return IndexRules(
+            "bound", missing, lambda times, arms: self.exploration * np.log(np.maximum(times - ahead, 1.0)), self.clip
+        )
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The upper confidence bound of every arm, (…, arms)."""
@@ -203,9 +207,10 @@ class EmpiricalMean(Index):
 
     evidence: Evidence = field(default=Received(), converter=as_evidence, metadata={"slot": "evidence"})
 
-    def rules(self) -> IndexRules:
+    def rules(self) -> IndexRules | None:
         """A mean."""
-        return IndexRules("mean")
+        missing = rules_of(self.evidence)
+        return None if missing is None else IndexRules("mean", missing)
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The empirical mean of every arm, (…, arms)."""
@@ -282,9 +287,10 @@ class BetaSample(Index):
             return self.evidence.of(Tally(tally.pulls, tally.received, state.index.successes, tally.cohorts))
         return self.evidence.of(Tally(tally.pulls, tally.received, np.clip(tally.rewards, 0.0, tally.received)))
 
-    def rules(self) -> IndexRules:
+    def rules(self) -> IndexRules | None:
         """A draw."""
-        return IndexRules("beta", prior=shapes(self.prior))
+        missing = rules_of(self.evidence)
+        return None if missing is None else IndexRules("beta", missing, prior=shapes(self.prior))
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """One posterior draw for every available arm, and 0 for a sleeping one, (…, arms)."""
@@ -358,6 +364,14 @@ class Mean(AroundIndex):
         """What holds for either."""
         return self.first.traits.either(self.second.traits)
 
+    def rules(self) -> IndexRules | None:
+        """Two draws, of which one takes missing rewards for 1 and the other for 0."""
+        first, second = rules_of(self.first), rules_of(self.second)
+        if first is None or second is None or (first.kind, first.missing, second.missing) != ("beta", "one", "zero"):
+            return None
+        alike = all(np.array_equal(one, other) for one, other in zip(first.prior, second.prior, strict=True))
+        return cast(IndexRules, first._replace(kind="both")) if alike else None
+
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The mean of the two, (…, arms)."""
         total = self.first.score(state, observation, rng) + self.second.score(state, observation, rng)
@@ -404,6 +418,11 @@ class Exploring(AroundIndex):
             return None
         even = chance(np.zeros(state.tally.pulls.shape))
         return np.asarray(self.epsilon * even + (1.0 - self.epsilon) * chosen)
+
+    def rules(self) -> IndexRules | None:
+        """Those of the scores, where these are not drawn, and the chance that they do not count."""
+        inner: IndexRules | None = rules_of(self.index)
+        return inner._replace(epsilon=self.epsilon) if inner is not None and inner.kind == "mean" else None
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The index, or 0 for all arms of a lane that explores, (…, arms)."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 from attrs import field, frozen
@@ -20,6 +21,7 @@ from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import Part, part
 from evenhand.core.state import Array
+from evenhand.policy.rules import MeritRules
 
 ROOT_STEPS = 60  # halvings that bring an interval of length 1 to its last bit; Newton's steps need far fewer
 
@@ -101,6 +103,10 @@ class Power(Merit):
     beta: float = field(default=2.0, converter=validate.nonnegative)
     exponent: float = field(default=4.0, converter=validate.positive)
 
+    def rules(self) -> MeritRules | None:
+        """The function, for an exponent that takes multiplications only."""
+        return MeritRules("power", self.beta, self.exponent) if _multiplies(self.exponent) else None
+
     def __call__(self, mean: Array) -> Array:
         """``1 + β μ^c``."""
         return np.asarray(1.0 + self.beta * _power(mean, self.exponent))
@@ -180,6 +186,10 @@ class Linear(Merit):
 
     def __attrs_post_init__(self) -> None:
         check_positive("a linear merit", self.minimum)
+
+    def rules(self) -> MeritRules:
+        """The function."""
+        return MeritRules("linear", self.slope, self.intercept)
 
     def __call__(self, mean: Array) -> Array:
         """``a + b μ``."""
@@ -409,9 +419,16 @@ def share_limit(merit: Merit, arms: int, plays: int) -> None:
 
 def _power(x: Array, exponent: float) -> Array:
     """``x^c``, by multiplications where c is a small whole number: ten times as fast."""
-    if exponent != int(exponent) or not 1.0 <= exponent <= 64.0:
-        return np.power(x, exponent)
-    left = int(exponent)
+    return whole_power(x, int(exponent)) if _multiplies(exponent) else np.power(x, exponent)
+
+
+def _multiplies(exponent: float) -> bool:
+    return exponent == int(exponent) and 1.0 <= exponent <= 64.0
+
+
+def whole_power(x: Any, exponent: int) -> Any:
+    """``x^c`` for a whole number c ≥ 1 by multiplications, elementwise."""
+    left = exponent
     while left % 2 == 0:
         x, left = x * x, left // 2
     result = x

@@ -11,20 +11,30 @@ from evenhand.core.state import Array
 class IndexRules(NamedTuple):
     """The score of an arm."""
 
-    kind: str  # "bound", "beta" or "mean"
-    exploration: float = 0.0
-    played: bool = False  # whether time is the number of rounds played so far
+    kind: str  # "bound", "interval", "beta", "both" or "mean"
+    missing: str  # what missing rewards count as: "nothing", "one" or "zero"
+    growth: Callable[[Array, int], Array] | None = None  # in the width of a bound, of rounds and the number of arms
     clip: bool = False  # whether scores are cut at 1
     prior: tuple[Any, Any] = (1.0, 1.0)  # numbers, or (arms,)
+    epsilon: float = 0.0  # the chance that all scores are 0 instead
+
+
+class MeritRules(NamedTuple):
+    """What an arm deserves."""
+
+    kind: str  # "power" or "linear"
+    rate: float  # β, or the slope
+    other: float  # the exponent, a whole number, or the intercept
 
 
 class FairnessRules(NamedTuple):
     """What an arm is owed."""
 
-    owed: str  # "nothing", "first", the shape of a bonus, or a queue: "weighed", "exact" or "recursive"
+    owed: str  # "nothing", "first", the shape of a bonus, a queue ("weighed", "exact", "recursive"), or "merit"
     fractions: Array | float = 0.0
     rates: Array | float = 0.0  # of a bonus; η times the weights for a queue
     tolerance: float = 0.0
+    merit: MeritRules | None = None
 
 
 class HoldRules(NamedTuple):
@@ -36,18 +46,18 @@ class HoldRules(NamedTuple):
 
 
 class ScheduleRules(NamedTuple):
-    """Which rounds are planned: none, or runs by phases; see `evenhand.policy.schedule.PhasedElimination`."""
+    """Which rounds are planned: none, the first, or runs by phases (`evenhand.policy.schedule.PhasedElimination`)."""
 
     lengths: tuple[float, ...] = ()  # rounds of every arm still in at the end of each phase, from phase 0 on
+    once: bool = False  # whether first every arm plays once
 
 
 class PolicyRules(NamedTuple):
     """All of it."""
 
     score: IndexRules
-    missing: str  # what missing rewards count as: "nothing", "one" or "zero"
     fairness: FairnessRules
-    ties: str  # which of equal arms goes first: "first", "fewest" or "random"
+    ties: str  # which of equal arms goes first: "first", "fewest" or "random"; "rounding" draws arms by their shares
     hold: HoldRules
     schedule: ScheduleRules
     plays: int

@@ -253,6 +253,10 @@ class ForcedStart(Schedule):
         """One for each arm, or none."""
         return 0.0 if self.free else float(arms)
 
+    def rules(self) -> ScheduleRules | None:
+        """Every arm once; none for pulls before round 1."""
+        return None if self.free else ScheduleRules(once=True)
+
     def plan(self, claim: Claim, state: State, observation: Observation) -> Claim:
         """Arms that have never played go before all others, then those of the lowest index."""
         due = state.tally.pulls < 1.0

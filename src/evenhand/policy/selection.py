@@ -235,6 +235,10 @@ class DependentRounding(Selection):
     plays: int = field(default=1, converter=validate.count)
     traits = Traits(takes="shares")
 
+    def rules(self) -> str:
+        """Arms are drawn."""
+        return "rounding"
+
     def select(self, claim: Claim, state: State, observation: Observation, rng: np.random.Generator) -> Selected:
         """Exactly as many arms as can play up to m."""
         chance = _shares(claim, self.plays, observation.available)

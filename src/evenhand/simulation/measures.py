@@ -24,7 +24,7 @@ from evenhand.core.state import Array
 from evenhand.core.streams import over_arms
 from evenhand.environment.drift import best_dynamic
 from evenhand.policy.accounts import owed
-from evenhand.simulation.metrics import Metric, Run, weighted
+from evenhand.simulation.metrics import Metric, Run
 from evenhand.theory.baseline import Baseline
 
 #: A lane is stuck by what it plays after this part of the rounds so far.
@@ -128,7 +128,7 @@ class PenalizedRegret(AgainstOptimum):
 
     def value(self, memory: None, run: Run) -> Array:
         """The penalised optimum less expected reward and penalties."""
-        penalties = weighted(np.maximum(run.deficits, 0.0), np.asarray(run.baseline.penalties))
+        penalties = over_arms(np.maximum(run.deficits, 0.0), np.asarray(run.baseline.penalties))
         return run.best_penalized - run.expected + penalties
 
 
@@ -230,7 +230,7 @@ class RewardRegret(_ByMerit):
 
     def see(self, memory: Array, run: Run) -> None:
         """Adds the loss of the round, if it is one."""
-        memory += np.maximum(weighted(run.missing_shares, run.baseline.gains), 0.0)
+        memory += np.maximum(over_arms(run.missing_shares, run.baseline.gains), 0.0)
 
 
 @measure
@@ -315,7 +315,7 @@ class DynamicRegret(_Dynamic):
         """Adds the expected loss of the round."""
         gains = run.present_gains
         best = best_dynamic(gains, run.baseline.plays, available=run.decision.available)
-        memory += best - weighted(run.decision.played.astype(float), gains)
+        memory += best - over_arms(run.decision.played.astype(float), gains)
 
 
 @measure
@@ -333,7 +333,7 @@ class DynamicRRegret(_Dynamic):
         """Adds the expected loss of the round."""
         gains = run.present_gains
         best = best_dynamic(gains, run.baseline.plays, run.baseline.fractions)
-        memory += best - weighted(run.decision.played.astype(float), gains)
+        memory += best - over_arms(run.decision.played.astype(float), gains)
 
 
 @measure

@@ -154,7 +154,7 @@ class Run:
     @property
     def expected(self) -> Array:
         """(lanes,), expected weighted reward ``Σ_i w_i μ_i N_i`` of the plays so far."""
-        return self._once("expected", lambda: weighted(self.pulls, self.baseline.gains))
+        return self._once("expected", lambda: over_arms(self.pulls, self.baseline.gains))
 
     @property
     def present_gains(self) -> Array:
@@ -355,16 +355,16 @@ class MetricRecorder:
         first: int,
         pulls: NDArray[np.int32],
         earned: Array,
-        worst: Array,
         optima: Array,
+        memories: Mapping[str, Array],
     ) -> None:
-        """Write down some checkpoints of some lanes, of a run in which every metric takes its values from sums."""
+        """Write down some checkpoints of some lanes, of a run whose metrics need these sums and memories only, these by name."""
         last = first + len(pulls)
         self.pulls[first:last, lanes] = pulls
         run = self.run.for_lanes(lanes, rounds[:last], first)
         run.pulls, run.earned, run.optima = pulls.astype(float), earned, optima
         for metric, _ in self.metrics:
-            self.curves[metric.name][first:last, lanes] = metric.value(worst, run)
+            self.curves[metric.name][first:last, lanes] = metric.value(memories.get(metric.name), run)
 
 
 def chosen(metrics: Sequence[Metric], baseline: Baseline) -> tuple[list[Metric], dict[str, str]]:
@@ -394,8 +394,3 @@ def check_metrics(metrics: Sequence[Metric], taken: Collection[str] = ()) -> Non
         if metric.name in names or not metric.name:
             raise EvenhandError(f"the name {metric.name!r} of {type(metric).__name__} is taken; give it another one")
         names.add(metric.name)
-
-
-def weighted(values: Array, weights: Array) -> Array:
-    """Sums over the arms, weighted by (arms,) or (lanes, arms)."""
-    return over_arms(values, weights) if weights.ndim == 1 else over_arms(values * weights)

@@ -12,12 +12,19 @@ from attrs import evolve
 from evenhand import Environment, EvenhandError, Policy, compare
 from evenhand.algorithms import (
     ars_ucb,
+    cucb_d,
     eta_fucb,
     f_ts,
+    fcts_d,
+    fcucb_d,
+    fgreedy_d,
     fucb,
     hard_threshold_ucb,
     lfg,
+    mp_ts_d,
     odaaf,
+    op_fcts_d,
+    op_fcucb_d,
     soft_threshold_ucb,
     thompson,
     tscsf_b,
@@ -35,6 +42,7 @@ from evenhand.feedback import (
     Polynomial,
     RandomDelay,
 )
+from evenhand.merit import Linear, Power
 from evenhand.policy.claim import Ranking
 from evenhand.policy.fairness import DeficitFirst, VirtualQueue
 from evenhand.policy.hold import GeometricSize, HoldFor, PowerSize
@@ -69,6 +77,21 @@ POLICIES: dict[str, Policy] = {
     "optimistic": ucb1(evidence="optimistic"),
     "pessimistic": fucb(SHARES, evidence="pessimistic"),
     "sampled": Policy(BetaSample("optimistic"), VirtualQueue(SHARES, eta=5.0)),
+}
+MERIT = Power(beta=2.0, exponent=3.0)
+BY_MERIT: dict[str, Policy] = {
+    "drawn": fcts_d(MERIT, plays=2),
+    "falling": fcts_d(Linear(slope=-0.5), prior=((2.0, 1.0), (1.0, 1.0), (1.0, 3.0), (0.5, 0.5))),
+    "capped": fcts_d(Power(beta=50.0, exponent=4.0), plays=3, cap=True),
+    "twice": op_fcts_d(MERIT, plays=2),
+    "bounds": fcucb_d(MERIT, horizon=150, plays=3, cap=True),
+    "by time": fcucb_d(MERIT, horizon=150, radius="code", plays=2),
+    "optimistic": op_fcucb_d(MERIT, horizon=150, radius="code", plays=2),
+    "greedy": fgreedy_d(MERIT, epsilon=0.3, plays=2),
+    "all": fcts_d(MERIT, plays=4),
+    "without": cucb_d(plays=2),
+    "without, drawn": mp_ts_d(),
+    "both": f_ts(SHARES, evidence="both"),
 }
 HELD: dict[str, Policy] = {
     "ars_ucb": ars_ucb(size=PowerSize(1.5)),
@@ -127,6 +150,20 @@ def blocks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
     monkeypatch.setattr(engines.Engine, "play", noted)
     return asked
+
+
+@pytest.mark.covering
+@pytest.mark.parametrize("delay", ["none", *DELAYS])
+@pytest.mark.parametrize("name", BY_MERIT)
+def test_both_engines_share_by_merit_alike(
+    name: str, delay: str, monkeypatch: pytest.MonkeyPatch, blocks: list[int]
+) -> None:
+    feedback = DELAYS.get(delay, Immediate())
+    place = Environment(Bernoulli([0.3, 0.9, 0.5, 0.7]), merit=MERIT, feedback=feedback, weights=[1.0, 2.0, 0.5, 1.0])
+    compiled = played(monkeypatch, "compiled", BY_MERIT[name], place)
+    assert blocks
+    assert {"reward_regret", "fairness_regret"} <= compiled.curves.keys()
+    assert_equal(compiled, played(monkeypatch, "numpy", BY_MERIT[name], place))
 
 
 @pytest.mark.covering
@@ -254,6 +291,10 @@ class OtherPolicy(Policy):
         (ucb1(), Environment(Bernoulli([0.3, 0.9]), feedback=Polynomial(2.0)), {}),
         (ucb1(), Environment(Beta([0.3, 0.9], [0.7, 0.1]), reward_range=(0.0, 2.0)), {}),
         (ucb1(evidence="mature"), WORLDS["awake"], {}),
+        (fcts_d(Power(exponent=1.5)), WORLDS["awake"], {}),  # by a power of the C library
+        (fcts_d(MERIT, free_start=True), WORLDS["awake"], {}),
+        (fcucb_d(Power(beta=50.0, exponent=4.0), horizon=150), WORLDS["awake"], {}),  # whose best point is searched
+        (fcts_d(MERIT), WORLDS["asleep"], {}),
     ],
 )
 def test_what_has_no_rule_is_left_to_numpy(
@@ -269,7 +310,7 @@ def test_an_own_part_with_rules_of_its_own_is_compiled(monkeypatch: pytest.Monke
 
         def rules(self) -> IndexRules:
             """Of its own."""
-            return IndexRules("bound", exploration=2.0)
+            return IndexRules("bound", "nothing", lambda times, arms: 2.0 * np.log(times))
 
     assert_equal(*(played(monkeypatch, one, Policy(Eager()), WORLDS["awake"]) for one in ("compiled", "numpy")))
     assert blocks

@@ -27,8 +27,9 @@ from evenhand.policy.composition import Policy
 from evenhand.policy.rules import PolicyRules
 from evenhand.simulation.compiled import rules
 from evenhand.simulation.interrupts import interrupts_wait
-from evenhand.simulation.measures import MEASURES, MaxViolation, by_sums
-from evenhand.simulation.metrics import MetricRecorder
+from evenhand.simulation.measures import MEASURES, FairnessRegret, MaxViolation, RewardRegret, by_sums
+from evenhand.simulation.metrics import Metric, MetricRecorder
+from evenhand.theory.baseline import Baseline
 
 #: The environment variable that chooses the engine, and what it may be.
 CHOICE, CHOICES = "EVENHAND_ENGINE", ("auto", "numpy", "compiled")
@@ -37,6 +38,10 @@ KERNEL = "evenhand.simulation.compiled.kernel"
 PRICED = ("hard", "soft")
 #: Queues, whose weights count rewards in the user's unit.
 QUEUES = ("weighed", "exact", "recursive")
+#: Scores that are drawn.
+DRAWN = ("beta", "both")
+#: Regrets against fair shares by merit, in the order in which the kernel counts them.
+BY_MERIT = (RewardRegret.name, FairnessRegret.name)
 #: Nanoseconds that NumPy takes for a round, and for each arm of each lane in it: between FUCB's and TSCSF-B's.
 ROUND, ARM = 40_000, 60
 #: Seconds of NumPy from which on compiling pays.
@@ -130,7 +135,7 @@ class _Run:
         scaled = environment.unit is not None
         at_once = self._feedback.kind == "at once" and not policy.hold.halved and not scaled
         measured = any(type(metric) is MaxViolation for metric, _ in recorder.metrics)
-        trials = policy.score.kind == "beta" and not binary
+        trials = policy.score.kind in DRAWN and not binary
         self._counts = rules.counts_for(self._rules, lanes, at_once and not trials, trials, measured)
         self._holds = rules.holds_for(policy.hold, arms, lanes)
         self._plans = rules.plans_for(policy.schedule, arms, lanes)
@@ -150,6 +155,7 @@ class _Run:
         chances = None if earning is None or biased else earning.chances
         awake, none = rules_of(strand.availability), np.empty((0, 0), dtype=np.uint64)
         baseline, unit = recorder.run.baseline, environment.unit
+        by_merit = any(metric.name in BY_MERIT for metric, _ in recorder.metrics)
         own, reward, _, late = (int(words[2]) << 64 | int(words[3]) for words in self._streams)
         numbers = [*range(1, block[1] + 1), block[1]]
         return rules.World(
@@ -164,6 +170,8 @@ class _Run:
             width=1.0 if unit is None else unit.width,
             by_set=np.empty((0, 0)) if baseline.by_set is None else rules.own(baseline.by_set),
             promised=rules.by_arm(0.0 if baseline.fractions is None else baseline.fractions, block, strand.lanes),
+            deserved=rules.by_arm(baseline.deserved, block, strand.lanes) if by_merit else np.empty((0, 0)),
+            gains=rules.by_arm(baseline.gains, block, strand.lanes),
         )
 
     def stops(self) -> list[int]:
@@ -204,15 +212,19 @@ class _Run:
         self._done = stop
         if self._row == len(self._kept.pulls) or stop == self._rounds[-1]:
             kept, rows = self._kept, slice(0, self._row)
-            sums = kept.pulls[rows], kept.earned[rows], kept.worst[rows], kept.optima[:, rows]
-            self._recorder.record_strand(self._strand.lanes, self._rounds, self._recorded, *sums)
+            regrets = dict(zip(BY_MERIT, kept.regrets[:, rows], strict=True))
+            memories = {MaxViolation.name: kept.worst[rows], **regrets}
+            sums = kept.pulls[rows], kept.earned[rows], kept.optima[:, rows]
+            self._recorder.record_strand(self._strand.lanes, self._rounds, self._recorded, *sums, memories)
             self._row, self._recorded = 0, self._recorded + self._row
 
     def _draws(self, stop: int) -> rules.Draws:
         """What is drawn outside of the kernel for the next rounds."""
         index, span = self._policy.score, (self._done, stop)
         times = np.arange(self._done + 1.0, stop + 1.0)
-        growth = index.exploration * np.log(np.maximum(times - float(index.played), 1.0))
+        growth = np.zeros_like(times)
+        if index.growth is not None:
+            growth[:] = index.growth(times, self._rules.arms)
         table: NDArray[Any] = np.empty((0, 0, 0))
         if not self._world.limits.size:
             table = self._strand.draw_rewards(*span)
@@ -237,14 +249,15 @@ class _Run:
 
     def leave(self, state: State) -> None:
         """Write down what was counted, and let the generators go on where the kernel has stopped."""
+        from evenhand.simulation.compiled.generator import put_back
+
         lanes, tally, counts = self._strand.lanes, state.tally, self._counts
         for name in ("pulls", "received", "rewards"):
             getattr(tally, name)[lanes] = getattr(counts, name).T
-        if self._policy.score.kind == "beta":
+        if self._policy.score.kind in DRAWN:
             state.index.successes[lanes] = counts.successes.T
         for generator, words in zip(self._generators, self._streams.tolist(), strict=True):
-            inner: Any = generator.bit_generator.state
-            generator.bit_generator.state = inner | {"state": inner["state"] | {"state": words[0] << 64 | words[1]}}
+            put_back(generator, words)
 
 
 @cache
@@ -279,8 +292,25 @@ def _able(policy: Policy, world: World, recorder: MetricRecorder) -> bool:
         and world.within
         and not (world.environment.unit is not None and _weighs(rules))
         and _can_arrive(rules, world)
-        and all(by_sums(metric) or metric is MEASURES[MaxViolation.name] for metric, _ in recorder.metrics)
+        and _can_share(rules, policy, world)
+        and all(_can_measure(metric, rules, world, recorder.run.baseline) for metric, _ in recorder.metrics)
     )
+
+
+def _can_share(rules: PolicyRules, policy: Policy, world: World) -> bool:
+    """Whether arms are drawn by merit, in the way in which the kernel draws them, or not at all."""
+    if rules.fairness.owed == "merit":
+        return rules.ties == "rounding" and not (policy.by_lane or world.environment.availability.traits.sleeping)
+    plain = rules.score.kind != "interval" and rules.score.epsilon == 0.0 and not rules.schedule.once
+    return plain and rules.ties != "rounding" and not (rules.score.kind == "both" and rules.hold.size)
+
+
+def _can_measure(metric: Metric, rules: PolicyRules, world: World, baseline: Baseline) -> bool:
+    """Whether a metric's value follows from what is kept."""
+    if by_sums(metric) or metric is MEASURES[MaxViolation.name]:
+        return True
+    fair = baseline.deserved is not None and not world.environment.availability.traits.sleeping
+    return fair and metric.name in BY_MERIT and metric is MEASURES[metric.name] and rules.ties != "random"
 
 
 def _weighs(rules: PolicyRules) -> bool:
@@ -296,7 +326,7 @@ def _binary(rewards: Any) -> bool:
 def _can_arrive(rules: PolicyRules, world: World) -> bool:
     """Whether there is a rule for how rewards arrive."""
     feedback: FeedbackRules | None = rules_of(world.environment.feedback)
-    binary, trials = _binary(world.environment.rewards), rules.score.kind == "beta"
+    binary, trials = _binary(world.environment.rewards), rules.score.kind in DRAWN
     if feedback is None:
         return False
     if feedback.kind == "at once":

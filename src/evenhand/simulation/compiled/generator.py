@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 
 Words = NDArray[np.uint64]
 FACTOR = 0x2360ED051FC65DA44385DF649FCCF645  # of a step
-ALL, LOW = (1 << 128) - 1, (1 << 64) - 1
+ALL, LOW, WORD = (1 << 128) - 1, (1 << 64) - 1, (1 << 32) - 1
 U = np.uint64
 FACTOR_HIGH, FACTOR_LOW = U(FACTOR >> 64), U(FACTOR & LOW)
+HALF, SPARE = U(WORD), U(1 << 32)
 UNIT = 1.0 / 9007199254740992.0  # 2⁻⁵³, by which 53 bits are a number in [0, 1)
 
 WIDTHS, EDGES, HEIGHTS = tables.wi_double, tables.ki_double, tables.fi_double  # the layers of a normal density
@@ -41,9 +42,18 @@ def halves(number: int) -> list[int]:
 
 
 def words_of(generator: np.random.Generator) -> Words:
-    """The state of a PCG64 and its increment, (4,), each in two halves."""
-    inner: Any = generator.bit_generator.state["state"]
-    return np.array(halves(inner["state"]) + halves(inner["inc"]), dtype=np.uint64)
+    """The state of a PCG64 and its increment, each in two halves, and the spare 32 bits (`half`), (5,)."""
+    state: Any = generator.bit_generator.state
+    inner, spare = state["state"], state["has_uint32"] << 32 | state["uinteger"]
+    return np.array([*halves(inner["state"]), *halves(inner["inc"]), spare], dtype=np.uint64)
+
+
+def put_back(generator: np.random.Generator, words: list[int]) -> None:
+    """Let a generator go on from its words."""
+    high, low, *_, spare = words
+    state: Any = generator.bit_generator.state
+    inner = state["state"] | {"state": high << 64 | low}
+    generator.bit_generator.state = state | {"state": inner, "has_uint32": spare >> 32, "uinteger": spare & WORD}
 
 
 def jumps(increment: int, steps: Iterable[int]) -> NDArray[np.uint64]:
@@ -123,6 +133,33 @@ def bits(high, low):  # type: ignore[no-untyped-def]
 def uniform(high, low):  # type: ignore[no-untyped-def]
     """The number in [0, 1) that a state gives."""
     return float(bits(high, low) >> U(11)) * UNIT
+
+
+@compiled
+def half(high, low, more, less, spare):  # type: ignore[no-untyped-def]
+    """32 bits: the lower ones of a number, or the upper ones that were spared of the last; marked while they are."""
+    if spare & SPARE:
+        return spare & HALF, high, low, spare & HALF
+    high, low = step(high, low, more, less)
+    drawn = bits(high, low)
+    return drawn & HALF, high, low, (drawn >> U(32)) | SPARE
+
+
+@compiled
+def shuffle(order, lane, high, low, more, less, spare):  # type: ignore[no-untyped-def]
+    """The numbers from 0 on in a random order, in a column of an array."""
+    for place in range(order.shape[0]):
+        order[place, lane] = place
+    for place in range(order.shape[0] - 1, 0, -1):
+        mask = U(place)
+        for shift in (1, 2, 4, 8, 16):
+            mask |= mask >> U(shift)
+        drawn, high, low, spare = half(high, low, more, less, spare)
+        while (drawn & mask) > U(place):
+            drawn, high, low, spare = half(high, low, more, less, spare)
+        other = int(drawn & mask)
+        order[place, lane], order[other, lane] = order[other, lane], order[place, lane]
+    return high, low, spare
 
 
 @called

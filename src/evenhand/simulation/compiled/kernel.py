@@ -21,16 +21,18 @@ from numba import njit
 from evenhand.core.source import Root, digest_of
 from evenhand.environment import recursions
 from evenhand.environment.profiles import OFTEN
-from evenhand.policy import accounts, evidence, fairness, index
+from evenhand.policy import accounts, evidence, fairness, index, merit
 from evenhand.simulation.compiled import rules as codes
 from evenhand.simulation.compiled.generator import (
     OPTIONS,
     U,
     beta,
     bits,
+    called,
     compiled,
     constants,
     leap,
+    shuffle,
     step,
     uniform,
 )
@@ -41,7 +43,7 @@ MARGIN = 1e-12
 FEW = 8
 
 upper_bound, at_best = compiled(index.upper_bound), compiled(evidence.at_best)
-plays_owed = compiled(accounts.owed)
+plays_owed, whole_power = compiled(accounts.owed), compiled(merit.whole_power)
 hinge, hard, soft = compiled(fairness.hinge), compiled(fairness.hard), compiled(fairness.soft)
 running, slid = compiled(recursions.running), compiled(recursions.slid)
 fading, evenly = compiled(recursions.fading), compiled(recursions.evenly)
@@ -54,10 +56,16 @@ def owed(fraction, rounds, pulls):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def drawn(rules):  # type: ignore[no-untyped-def]
+    """Whether scores are drawn."""
+    return rules.score == codes.BETA or rules.score == codes.BOTH
+
+
+@compiled
 def evidence_of(rules, counts, arm, lane):  # type: ignore[no-untyped-def]
     """The sum and the number of rewards that an arm is judged by."""
     number = counts.received[arm, lane] if rules.missing == codes.IGNORED else counts.pulls[arm, lane]
-    total = counts.successes[arm, lane] if rules.score == codes.BETA else counts.rewards[arm, lane]
+    total = counts.successes[arm, lane] if drawn(rules) else counts.rewards[arm, lane]
     if rules.missing == codes.AS_ONE:
         total = at_best(total, counts.pulls[arm, lane], counts.received[arm, lane])
     return total, number
@@ -68,10 +76,14 @@ def learn(rules, counts, arm, lane):  # type: ignore[no-untyped-def]
     """What scores are made from, after a play or a reward of an arm."""
     total, number = evidence_of(rules, counts, arm, lane)
     known = counts.known
-    if rules.score == codes.BETA:
+    if drawn(rules):
         known[0, arm, lane], known[1, arm, lane] = constants(rules.prior[0, arm] + total)
         known[2, arm, lane], known[3, arm, lane] = constants(rules.prior[1, arm] + number - total)
-    else:
+        if rules.score == codes.BOTH:
+            total = counts.successes[arm, lane]
+            known[4, arm, lane], known[5, arm, lane] = constants(rules.prior[0, arm] + total)
+            known[6, arm, lane], known[7, arm, lane] = constants(rules.prior[1, arm] + number - total)
+    elif rules.score != codes.INTERVAL:
         divided = number if number > 1.0 else 1.0
         if rules.score == codes.BOUND:
             part = 1.0 / divided
@@ -87,9 +99,10 @@ def exact_score(rules, counts, arm, lane, growth):  # type: ignore[no-untyped-de
     """The bound or the mean of an arm by the formula of the part."""
     total, number = evidence_of(rules, counts, arm, lane)
     divided = number if number > 1.0 else 1.0
-    if rules.score != codes.BOUND:
+    if rules.score == codes.MEAN:
         return total / divided
-    bound = np.inf if counts.pulls[arm, lane] == 0.0 else upper_bound(total, divided, growth)
+    new = rules.score == codes.BOUND and counts.pulls[arm, lane] == 0.0
+    bound = np.inf if new else upper_bound(total, divided, growth)
     return 1.0 if rules.clip and bound > 1.0 else bound
 
 
@@ -133,7 +146,7 @@ def claimed(rules, counts, arm, lane, done, score):  # type: ignore[no-untyped-d
     return score
 
 
-@compiled
+@called
 def wake(rules, world, counts, draws, scratch, place, high, low, more, less):  # type: ignore[no-untyped-def]
     """Who can play: a score of −∞ for the others. The optima of those who can are counted."""
     drawn = world.awake.size > 0
@@ -154,21 +167,22 @@ def wake(rules, world, counts, draws, scratch, place, high, low, more, less):  #
 
 
 @compiled
-def draw_scores(rules, world, counts, scratch, lane, high, low, more, less):  # type: ignore[no-untyped-def]
-    """A draw from the posterior of every arm of a lane that can play."""
-    score, known = scratch.score, counts.known
+def draw_scores(rules, world, counts, scratch, lane, draw, high, low, more, less):  # type: ignore[no-untyped-def]
+    """A draw from a posterior, of one or two, of every arm of a lane that can play; of two it is their mean."""
+    score, known, row = scratch.score, counts.known, 4 * draw
     for arm in range(rules.arms):
-        if not world.sleeping or score[arm, lane] == 0.0:
-            score[arm, lane], high, low = beta(
-                known[0, arm, lane],
-                known[1, arm, lane],
-                known[2, arm, lane],
-                known[3, arm, lane],
+        if not world.sleeping or score[arm, lane] > -np.inf:
+            x, high, low = beta(
+                known[row, arm, lane],
+                known[row + 1, arm, lane],
+                known[row + 2, arm, lane],
+                known[row + 3, arm, lane],
                 high,
                 low,
                 more,
                 less,
             )
+            score[arm, lane] = (score[arm, lane] + x) / 2.0 if draw else x
     return high, low
 
 
@@ -205,7 +219,7 @@ def look(rules, world, counts, scratch, growth, done):  # type: ignore[no-untype
     for lane in range(lanes):
         scratch.scale[lane] = 4.0 * root
     for arm in range(rules.arms):
-        if rules.score != codes.BETA:
+        if not drawn(rules):
             if world.sleeping:
                 for lane in range(lanes):
                     value = known_score(rules, counts, arm, lane, root)
@@ -244,7 +258,7 @@ def look_at(rules, world, counts, scratch, lane, growth, done):  # type: ignore[
     for arm in range(rules.arms):
         value, behind = scratch.score[arm, lane], -np.inf
         if value > -np.inf or not world.sleeping:
-            value = value if rules.score == codes.BETA else known_score(rules, counts, arm, lane, root)
+            value = value if drawn(rules) else known_score(rules, counts, arm, lane, root)
             if rules.owed >= codes.WEIGHED:
                 length, rate = queue_length(rules, counts, arm, lane, done), rules.rates[arm, lane]
                 value, scale = queued(length, rate, value), max(scale, 4.0 * (length + rate * root))
@@ -296,22 +310,17 @@ def decide_tie(rules, counts, values, lane, cut, done, growth, work_out, high, l
 @compiled
 def leader_of(rules, counts, scratch, lane, done, growth, high, low, more, less):  # type: ignore[no-untyped-def]
     """The arm that goes before the others of a lane that do not play yet; −1 where none can play."""
-    if rules.owed == codes.FIRST:
-        arm, lead = scratch.first[lane], scratch.lead[lane]
-        if arm >= 0 and rules.ties != codes.LOWEST and scratch.follow[lane] == lead:
-            return decide_tie(rules, counts, scratch.priority, lane, lead, done, growth, False, high, low, more, less)
-        if arm >= 0:
-            return arm
-    top, second = scratch.top[lane], scratch.second[lane]
-    if second > -np.inf:
-        if rules.score == codes.BOUND:
-            margin = MARGIN * (abs(top) + abs(second) + scratch.scale[lane])
-            cut = top - margin if margin < np.inf else top
-            if second >= cut:
-                return decide_tie(rules, counts, scratch.score, lane, cut, done, growth, True, high, low, more, less)
-        elif rules.ties != codes.LOWEST and second == top:
-            return decide_tie(rules, counts, scratch.score, lane, top, done, growth, False, high, low, more, less)
-    return scratch.best[lane]
+    arm, lead, values = scratch.best[lane], scratch.top[lane], scratch.score
+    second, exactly = scratch.second[lane], True
+    if rules.owed == codes.FIRST and scratch.first[lane] >= 0:
+        arm, lead, values, second = scratch.first[lane], scratch.lead[lane], scratch.priority, scratch.follow[lane]
+    elif rules.score == codes.BOUND and second > -np.inf:
+        margin = MARGIN * (abs(lead) + abs(second) + scratch.scale[lane])
+        lead, exactly = lead - margin if margin < np.inf else lead, False
+    near = second >= lead if not exactly else rules.ties != codes.LOWEST and second == lead
+    if second > -np.inf and near:
+        return decide_tie(rules, counts, values, lane, lead, done, growth, not exactly, high, low, more, less)
+    return arm
 
 
 @compiled
@@ -334,6 +343,127 @@ def choose(rules, world, counts, scratch, low_lane, high_lane, done, growth, hig
                 scratch.score[arm, lane] = -np.inf
                 scratch.priority[arm, lane] = -np.inf
     return at, below
+
+
+@compiled
+def deserved(rules, mean):  # type: ignore[no-untyped-def]
+    """The merit of a mean; see `evenhand.policy.merit`."""
+    if rules.merit == codes.STRAIGHT:
+        return rules.other + rules.rate * mean
+    return 1.0 + rules.rate * whole_power(mean, int(rules.other))
+
+
+@called
+def limit(rules, scratch, lane):  # type: ignore[no-untyped-def]
+    """Shares of at most one; see `evenhand.policy.shares.proportional`."""
+    chance, merits = scratch.chance, scratch.priority
+    for arm in range(rules.arms):
+        chance[arm, lane] = 1.0 if chance[arm, lane] >= 1.0 else 0.0
+    over = True
+    while over:
+        left, total, over = float(rules.plays), 0.0, False
+        for arm in range(rules.arms):
+            if chance[arm, lane] == 1.0:
+                left -= 1.0
+            else:
+                total += merits[arm, lane]
+        part = left / (total if total > 0.0 else 1.0)
+        for arm in range(rules.arms):
+            if chance[arm, lane] != 1.0:
+                chance[arm, lane] = merits[arm, lane] * part
+                over = over or chance[arm, lane] > 1.0
+        if over:
+            for arm in range(rules.arms):
+                chance[arm, lane] = 1.0 if chance[arm, lane] >= 1.0 else 0.0
+
+
+@called
+def share(rules, counts, scratch, done, growth, high, low, more, less):  # type: ignore[no-untyped-def]
+    """The chance of every arm, in proportion to its merit."""
+    chance, merits, lanes = scratch.chance, scratch.priority, scratch.scale.size
+    for lane in range(lanes):
+        scratch.scale[lane], scratch.top[lane], scratch.lead[lane] = 0.0, 0.0, 1.0
+    if rules.epsilon > 0.0:
+        for lane in range(lanes):
+            high, low = step(high, low, more, less)
+            scratch.lead[lane] = 0.0 if uniform(high, low) < rules.epsilon else 1.0
+    for arm in range(rules.arms):
+        for lane in range(lanes):
+            score = scratch.score[arm, lane] if drawn(rules) else exact_score(rules, counts, arm, lane, growth)
+            merits[arm, lane] = deserved(rules, min(max(score * scratch.lead[lane], 0.0), 1.0))
+            scratch.scale[lane] += merits[arm, lane]
+    for arm in range(rules.arms):
+        for lane in range(lanes):
+            chance[arm, lane] = merits[arm, lane] * (rules.plays / scratch.scale[lane])
+            scratch.top[lane] = max(scratch.top[lane], chance[arm, lane])
+    for lane in range(lanes):
+        if scratch.top[lane] > 1.0:
+            limit(rules, scratch, lane)
+    if done < rules.once:
+        for arm in range(rules.arms):
+            place = (arm - done * rules.plays) % rules.arms
+            for lane in range(lanes):
+                chance[arm, lane] = 1.0 if place < rules.plays else 0.0
+    return high, low
+
+
+@called
+def settle(rules, scratch, streams):  # type: ignore[no-untyped-def]
+    """Arms are drawn by their shares; see `evenhand.policy.selection.DependentRounding`."""
+    chance, order, value, lanes = scratch.chance, scratch.order, scratch.value, scratch.scale.size
+    own = streams[codes.POLICY]
+    high, low, more, less, spare = own[0], own[1], own[2], own[3], own[4]
+    for lane in range(lanes):
+        high, low, spare = shuffle(order, lane, high, low, more, less, spare)
+        for place in range(rules.arms):
+            value[place, lane] = chance[order[place, lane], lane]
+            scratch.score[place, lane] = 0.0
+    number = rules.arms
+    while number > 1:
+        for lane in range(lanes):
+            for pair in range(number // 2):
+                here, there, first = order[2 * pair, lane], order[2 * pair + 1, lane], value[2 * pair, lane]
+                total = first + value[2 * pair + 1, lane]
+                over = 1.0 if total > 1.0 else 0.0
+                high, low = step(high, low, more, less)
+                stays = uniform(high, low) * abs(total - 2.0 * over) < abs(first - over)
+                scratch.score[there if stays else here, lane] = over
+                order[pair, lane], value[pair, lane] = here if stays else there, total - over
+            if number % 2:
+                order[number // 2, lane], value[number // 2, lane] = order[number - 1, lane], value[number - 1, lane]
+        number -= number // 2
+    for lane in range(lanes):
+        scratch.score[order[0, lane], lane] = 1.0 if value[0, lane] > 0.5 else 0.0
+        pick = 0
+        for arm in range(rules.arms):
+            if scratch.score[arm, lane] > 0.0 and pick < rules.plays:
+                scratch.playing[pick, lane] = arm
+                pick += 1
+        for rest in range(pick, rules.plays):
+            scratch.playing[rest, lane] = -1
+    own[0], own[1], own[4] = high, low, spare
+
+
+@called
+def regret(rules, world, counts, scratch):  # type: ignore[no-untyped-def]
+    """What the round adds to the regrets against fair shares by merit."""
+    chance, lanes = scratch.chance, scratch.scale.size
+    if rules.owed != codes.MERIT:
+        chance[:, :] = 0.0
+        for pick in range(rules.plays):
+            for lane in range(lanes):
+                if scratch.playing[pick, lane] >= 0:
+                    chance[scratch.playing[pick, lane], lane] = 1.0
+    for lane in range(lanes):
+        scratch.top[lane], scratch.lead[lane] = 0.0, 0.0
+    for arm in range(rules.arms):
+        for lane in range(lanes):
+            missing = world.deserved[arm, lane] - chance[arm, lane]
+            scratch.top[lane] += missing * world.gains[arm, lane]
+            scratch.lead[lane] += abs(missing)
+    for lane in range(lanes):
+        counts.regrets[0, lane] += max(scratch.top[lane], 0.0)
+        counts.regrets[1, lane] += scratch.lead[lane]
 
 
 @compiled
@@ -374,7 +504,7 @@ def begin(rules, holds, scratch, lane):  # type: ignore[no-untyped-def]
     holds.counted[lane] = np.ceil(holds.left[lane] / 2.0)
 
 
-@compiled
+@called
 def advance(rules, counts, plans, lane):  # type: ignore[no-untyped-def]
     """The next run of a lane: the next arm still in, the bridge after the last, the next phase after the bridge."""
     arm, phase, bridge = plans.arm[lane], plans.phase[lane], plans.bridge[lane]
@@ -521,23 +651,72 @@ def earn(rules, world, counts, holds, arrivals, draws, scratch, place, done, lan
         learn(rules, counts, scratch.playing[pick, lane], lane)
 
 
-@compiled
-def try_rewards(rules, counts, scratch, lane, high, low, more, less):  # type: ignore[no-untyped-def]
-    """Trials of the rewards of a lane, in the order of the arms; see `evenhand.policy.index.BetaSample`."""
-    for arm in range(rules.arms):
-        for pick in range(rules.plays):
-            if scratch.playing[pick, lane] == arm:
-                reward = min(max(scratch.arrived[pick, lane], 0.0), 1.0)
-                whole = np.floor(reward)
-                if reward > whole:
-                    high, low = step(high, low, more, less)
-                    whole += 1.0 if uniform(high, low) < reward - whole else 0.0
-                counts.successes[arm, lane] += whole
-                learn(rules, counts, arm, lane)
-    return high, low
+@called
+def try_rewards(rules, counts, scratch, streams):  # type: ignore[no-untyped-def]
+    """Trials of the rewards, in the order of the arms; see `evenhand.policy.index.BetaSample`."""
+    own = streams[codes.POLICY]
+    high, low = own[0], own[1]
+    for lane in range(scratch.scale.size):
+        for arm in range(rules.arms):
+            for pick in range(rules.plays):
+                if scratch.playing[pick, lane] == arm:
+                    reward = min(max(scratch.arrived[pick, lane], 0.0), 1.0)
+                    whole = np.floor(reward)
+                    if reward > whole:
+                        high, low = step(high, low, own[2], own[3])
+                        whole += 1.0 if uniform(high, low) < reward - whole else 0.0
+                    counts.successes[arm, lane] += whole
+                    learn(rules, counts, arm, lane)
+    own[0], own[1] = high, low
+
+
+@called
+def go_by_plan(rules, counts, plans, scratch):  # type: ignore[no-untyped-def]
+    """The arms that play in all lanes, by their phases."""
+    for lane in range(scratch.scale.size):
+        if plans.left[lane] <= 0.0:
+            advance(rules, counts, plans, lane)
+        plans.left[lane] -= 1.0
+        scratch.playing[0, lane] = plans.arm[lane]
 
 
 @compiled
+def choose_anew(rules, world, counts, holds, scratch, done, growth, streams):  # type: ignore[no-untyped-def]
+    """The arms that play in the lanes whose holds are over."""
+    own = streams[codes.POLICY]
+    high, low, more, less = own[0], own[1], own[2], own[3]
+    for lane in range(scratch.scale.size):
+        scratch.anew[lane] = not goes_on(rules, world, holds, scratch, lane)
+        if scratch.anew[lane]:
+            if drawn(rules):
+                high, low = draw_scores(rules, world, counts, scratch, lane, 0, high, low, more, less)
+            look_at(rules, world, counts, scratch, lane, growth, done)
+            high, low = choose(rules, world, counts, scratch, lane, lane + 1, done, growth, high, low, more, less)
+    own[0], own[1] = high, low
+
+
+@compiled
+def choose_all(rules, world, counts, scratch, done, growth, streams):  # type: ignore[no-untyped-def]
+    """The arms that play in all lanes."""
+    own, lanes = streams[codes.POLICY], scratch.scale.size
+    high, low, more, less = own[0], own[1], own[2], own[3]
+    if drawn(rules):
+        for draw in range(2 if rules.score == codes.BOTH else 1):
+            for lane in range(lanes):
+                high, low = draw_scores(rules, world, counts, scratch, lane, draw, high, low, more, less)
+    if rules.owed == codes.MERIT:
+        own[0], own[1] = share(rules, counts, scratch, done, growth, high, low, more, less)
+        settle(rules, scratch, streams)
+        return
+    if lanes < FEW:
+        for lane in range(lanes):
+            look_at(rules, world, counts, scratch, lane, growth, done)
+    else:
+        look(rules, world, counts, scratch, growth, done)
+    own[0], own[1] = choose(rules, world, counts, scratch, 0, lanes, done, growth, high, low, more, less)
+
+
+@called
 def keep(rules, world, counts, kept, row, rounds):  # type: ignore[no-untyped-def]
     """What there is at a checkpoint."""
     for lane in range(counts.pulls.shape[1]):
@@ -550,7 +729,9 @@ def keep(rules, world, counts, kept, row, rounds):  # type: ignore[no-untyped-de
                 counts.worst[arm, lane] = max(counts.worst[arm, lane], behind)
                 worst = max(worst, counts.worst[arm, lane])
         kept.worst[row, lane, 0] = worst
-        kept.optima[0, row, lane], kept.optima[1, row, lane] = counts.optima[0, lane], counts.optima[1, lane]
+        for one in range(2):
+            kept.optima[one, row, lane] = counts.optima[one, lane]
+            kept.regrets[one, row, lane] = counts.regrets[one, lane]
 
 
 def loop(version: str) -> Any:
@@ -559,12 +740,6 @@ def loop(version: str) -> Any:
     def play(rules, world, counts, holds, plans, arrivals, draws, scratch, kept, streams, marks, row, before):  # type: ignore[no-untyped-def]
         version  # noqa: B018
         lanes, holding = counts.pulls.shape[1], len(holds.left) > 0
-        own, own_low, more, less = (
-            streams[codes.POLICY, 0],
-            streams[codes.POLICY, 1],
-            streams[codes.POLICY, 2],
-            streams[codes.POLICY, 3],
-        )
         high, low = streams[codes.REWARDS, 0], streams[codes.REWARDS, 1]
         awake, awake_low = streams[codes.AWAKE, 0], streams[codes.AWAKE, 1]
         late, late_low = streams[codes.LATE, 0], streams[codes.LATE, 1]
@@ -588,31 +763,13 @@ def loop(version: str) -> Any:
                     streams[codes.AWAKE, 3],
                 )
             if plans.lengths.size:
-                for lane in range(lanes):
-                    if plans.left[lane] <= 0.0:
-                        advance(rules, counts, plans, lane)
-                    plans.left[lane] -= 1.0
-                    scratch.playing[0, lane] = plans.arm[lane]
+                go_by_plan(rules, counts, plans, scratch)
             elif holding:
-                for lane in range(lanes):
-                    scratch.anew[lane] = not goes_on(rules, world, holds, scratch, lane)
-                    if scratch.anew[lane]:
-                        if rules.score == codes.BETA:
-                            own, own_low = draw_scores(rules, world, counts, scratch, lane, own, own_low, more, less)
-                        look_at(rules, world, counts, scratch, lane, growth, done)
-                        own, own_low = choose(
-                            rules, world, counts, scratch, lane, lane + 1, done, growth, own, own_low, more, less
-                        )
+                choose_anew(rules, world, counts, holds, scratch, done, growth, streams)
             else:
-                if rules.score == codes.BETA:
-                    for lane in range(lanes):
-                        own, own_low = draw_scores(rules, world, counts, scratch, lane, own, own_low, more, less)
-                if lanes < FEW:
-                    for lane in range(lanes):
-                        look_at(rules, world, counts, scratch, lane, growth, done)
-                else:
-                    look(rules, world, counts, scratch, growth, done)
-                own, own_low = choose(rules, world, counts, scratch, 0, lanes, done, growth, own, own_low, more, less)
+                choose_all(rules, world, counts, scratch, done, growth, streams)
+            if world.deserved.size:
+                regret(rules, world, counts, scratch)
             for lane in range(lanes):
                 if rules.owed == codes.RECURSIVE:
                     count_queues(rules, counts, scratch, lane)
@@ -629,12 +786,10 @@ def loop(version: str) -> Any:
             if arrivals.kind == codes.SINGLY:
                 deliver(rules, counts, holds, arrivals, done)
             if counts.trials:
-                for lane in range(lanes):
-                    own, own_low = try_rewards(rules, counts, scratch, lane, own, own_low, more, less)
+                try_rewards(rules, counts, scratch, streams)
             if row < len(marks) and marks[row] == done + 1:
                 keep(rules, world, counts, kept, row, done + 1)
                 row += 1
-        streams[codes.POLICY, 0], streams[codes.POLICY, 1] = own, own_low
         streams[codes.REWARDS, 0], streams[codes.REWARDS, 1] = high, low
         streams[codes.AWAKE, 0], streams[codes.AWAKE, 1] = awake, awake_low
         streams[codes.LATE, 0], streams[codes.LATE, 1] = late, late_low

@@ -12,20 +12,23 @@ from numpy.typing import NDArray
 
 from evenhand.core.state import Array, Mask
 from evenhand.environment.feedback import FeedbackRules
-from evenhand.policy.rules import HoldRules, PolicyRules, ScheduleRules
+from evenhand.policy.rules import HoldRules, MeritRules, PolicyRules, ScheduleRules
 
 #: The score.
-BOUND, BETA, MEAN = range(3)
-SCORES = ("bound", "beta", "mean")
+BOUND, INTERVAL, BETA, BOTH, MEAN = range(5)
+SCORES = ("bound", "interval", "beta", "both", "mean")
 #: What missing rewards count as: nothing, 1 or 0.
 IGNORED, AS_ONE, AS_ZERO = range(3)
 MISSING = ("nothing", "one", "zero")
 #: What is owed, and the shapes of a bonus.
-NOTHING, FIRST, LINEAR, HINGE, HARD, SOFT, WEIGHED, EXACT, RECURSIVE = range(9)
-OWED = ("nothing", "first", "linear", "hinge", "hard", "soft", "weighed", "exact", "recursive")
-#: Which of equal arms goes first.
-LOWEST, FEWEST, RANDOM = range(3)
-TIES = ("first", "fewest", "random")
+NOTHING, FIRST, LINEAR, HINGE, HARD, SOFT, WEIGHED, EXACT, RECURSIVE, MERIT = range(10)
+OWED = ("nothing", "first", "linear", "hinge", "hard", "soft", "weighed", "exact", "recursive", "merit")
+#: What an arm deserves by its mean.
+POWER, STRAIGHT = range(2)
+MERITS = ("power", "linear")
+#: Which of equal arms goes first; or arms are drawn by their shares.
+LOWEST, FEWEST, RANDOM, ROUNDING = range(4)
+TIES = ("first", "fewest", "random", "rounding")
 #: How rewards arrive: at once, each by itself after a delay, or as anonymous sums by a profile.
 AT_ONCE, SINGLY, BOUNDED, INCREASING, DECREASING, DISCOUNTED, RANDOM_DELAY = range(7)
 ARRIVALS = ("at once", "singly", "bounded", "increasing", "decreasing", "discounted", "random")
@@ -49,6 +52,11 @@ class Rules(NamedTuple):
     fractions: Array  # (arms, lanes)
     rates: Array  # (arms, lanes), of a bonus; η times the weights for a queue
     tolerance: float
+    merit: int
+    rate: float  # of merit, see `evenhand.policy.rules.MeritRules`
+    other: float
+    epsilon: float  # the chance that all scores are 0 instead
+    once: int  # rounds in which first every arm plays once
 
 
 class World(NamedTuple):
@@ -65,6 +73,8 @@ class World(NamedTuple):
     width: float
     by_set: Array  # (2, sets), the optima of every set of available arms
     promised: Array  # (arms, lanes), the fractions by which violations are measured
+    deserved: Array  # (arms, lanes), the fair shares by merit
+    gains: Array  # (arms, lanes), what a play is expected to earn
 
 
 class Counts(NamedTuple):
@@ -85,7 +95,8 @@ class Counts(NamedTuple):
     queue_plays: Array
     worst: Array  # the most plays behind so far
     optima: Array  # (2, lanes), that so far, and that with the promises kept
-    known: Array  # (4, arms, lanes), what scores are made from: mean and width of a bound, or constants of draws
+    regrets: Array  # (2, lanes), of reward and of fairness, against fair shares by merit
+    known: Array  # (4 or 8, arms, lanes), what scores are made from: mean and width of a bound, or constants of draws
 
 
 class Holds(NamedTuple):
@@ -153,6 +164,9 @@ class Scratch(NamedTuple):
     follow: Array
     scale: Array  # (lanes,), by which scores may be rounded differently
     anew: Mask  # (lanes,), who chooses
+    chance: Array  # (arms, lanes), with which each arm plays, where that is needed
+    order: NDArray[np.int64]  # (arms, lanes), arms in the order of a draw
+    value: Array  # (arms, lanes), what is left of their shares
 
 
 class Kept(NamedTuple):
@@ -162,23 +176,30 @@ class Kept(NamedTuple):
     earned: Array  # (checkpoints, lanes, arms)
     worst: Array  # (checkpoints, lanes, 1), plays that the arm furthest behind has been behind
     optima: Array  # (2, checkpoints, lanes)
+    regrets: Array  # (2, checkpoints, lanes)
 
 
 def rules_for(policy: PolicyRules, block: tuple[int, int], lanes: slice) -> Rules:
     """How a policy chooses in the lanes of a strand, out of a block of the shape (lanes, arms)."""
     index, fairness = policy.score, policy.fairness
+    merit = fairness.merit or MeritRules("power", 0.0, 1.0)
     return Rules(
         arms=block[1],
         plays=policy.plays,
         ties=TIES.index(policy.ties),
         score=SCORES.index(index.kind),
-        missing=MISSING.index(policy.missing),
+        missing=MISSING.index(index.missing),
         clip=index.clip,
         prior=np.array([np.broadcast_to(np.asarray(one, dtype=float), block[1:]) for one in index.prior]),
         owed=OWED.index(fairness.owed),
         fractions=by_arm(fairness.fractions, block, lanes),
         rates=by_arm(fairness.rates, block, lanes),
         tolerance=fairness.tolerance,
+        merit=MERITS.index(merit.kind),
+        rate=merit.rate,
+        other=merit.other,
+        epsilon=index.epsilon,
+        once=-(-block[1] // policy.plays) if policy.schedule.once else 0,
     )
 
 
@@ -199,7 +220,8 @@ def counts_for(rules: Rules, lanes: int, at_once: bool, trials: bool, violations
         queue_plays=np.zeros(size if rules.owed == RECURSIVE else none),
         worst=np.full(size if violations else none, -np.inf),
         optima=np.zeros((2, lanes)),
-        known=np.zeros((4, *size)),
+        regrets=np.zeros((2, lanes)),
+        known=np.zeros((8 if rules.score == BOTH else 4, *size)),
     )
 
 
@@ -271,14 +293,16 @@ def scratch_for(arms: int, lanes: int, plays: int) -> Scratch:
     playing, (best, first) = np.full((plays, lanes), -1), np.full((2, lanes), -1)
     top, second, lead, follow, scale = np.zeros((5, lanes))
     leaders = best, top, second, first, lead, follow
-    return Scratch(score, priority, playing, arrived, *leaders, scale, np.ones(lanes, dtype=bool))
+    chance, value, order = np.zeros((arms, lanes)), np.zeros((arms, lanes)), np.zeros((arms, lanes), dtype=np.int64)
+    anew = np.ones(lanes, dtype=bool)
+    return Scratch(score, priority, playing, arrived, *leaders, scale, anew, chance, order, value)
 
 
 def kept_for(lanes: int, arms: int, checkpoints: int) -> Kept:
     """Room for what is kept."""
     size = checkpoints, lanes
     pulls, earned = np.zeros((*size, arms), dtype=np.int32), np.zeros((*size, arms))
-    return Kept(pulls, earned, np.full((*size, 1), -np.inf), np.zeros((2, *size)))
+    return Kept(pulls, earned, np.full((*size, 1), -np.inf), np.zeros((2, *size)), np.zeros((2, *size)))
 
 
 def by_arm(values: Any, block: tuple[int, int], lanes: slice) -> Array:

@@ -6,17 +6,20 @@ NumPy may change how it draws, and mathematical libraries differ in the last bit
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 from numba import njit
 
 from evenhand.core.state import Array
-from evenhand.simulation.compiled.generator import OPTIONS, Words, beta, constants, words_of
+from evenhand.simulation.compiled.generator import OPTIONS, Words, beta, constants, shuffle, words_of
 
 #: Shapes of Beta distributions, each of another branch: below, at and above 1, large, and as small as a prior can be.
 SHAPES = ((1.0, 1.0), (0.5, 0.3), (0.01, 0.02), (1.0, 2.0), (0.5, 3.0), (2.0, 5.0), (3000.0, 12.0))
 DRAWS = 10_000  # of each
+ARMS = 7  # in each random order
 
 
 def _draw(won, lost, words, drawn):  # type: ignore[no-untyped-def]
@@ -28,10 +31,22 @@ def _draw(won, lost, words, drawn):  # type: ignore[no-untyped-def]
         drawn[place], high, low = beta(won_b, won_c, lost_b, lost_c, high, low, words[2], words[3])
 
 
-try:
-    draw = njit(_draw, cache=True, **OPTIONS)
-except RuntimeError:  # no folder to keep it in can be written
-    draw = njit(_draw, **OPTIONS)
+def _shuffle(words, orders):  # type: ignore[no-untyped-def]
+    """Random orders, in columns."""
+    high, low, spare = words[0], words[1], words[4]
+    for lane in range(orders.shape[1]):
+        high, low, spare = shuffle(orders, lane, high, low, words[2], words[3], spare)
+
+
+def kept(function: Callable[..., Any]) -> Any:
+    """A compiled function that is kept for other processes."""
+    try:
+        return njit(function, cache=True, **OPTIONS)
+    except RuntimeError:  # no folder to keep it in can be written
+        return njit(function, **OPTIONS)
+
+
+draw, shuffle_all = kept(_draw), kept(_shuffle)
 
 
 @cache
@@ -43,8 +58,13 @@ def trusted() -> bool:
         drawn: Array = np.empty(DRAWS)
         draw(won, lost, words, drawn)
         if not np.array_equal(drawn, generator.beta(won, lost, DRAWS)):
-            logging.getLogger("evenhand.engine").warning(
-                "NumPy plays: its draws from Beta(%g, %g) are not those of the compiled engine", won, lost
-            )
-            return False
-    return True
+            return _refused(f"draws from Beta({won:g}, {lost:g})")
+    orders, numbers = np.zeros((ARMS, DRAWS), dtype=np.int64), np.broadcast_to(np.arange(ARMS), (DRAWS, ARMS))
+    shuffle_all(words_of(np.random.default_rng(1)), orders)
+    alike = np.array_equal(orders.T, np.random.default_rng(1).permuted(numbers, axis=1))
+    return alike or _refused("random orders")
+
+
+def _refused(what: str) -> bool:
+    logging.getLogger("evenhand.engine").warning("NumPy plays: its %s are not those of the compiled engine", what)
+    return False
