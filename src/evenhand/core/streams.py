@@ -147,4 +147,4 @@ def over_arms(values: NDArray[Any], weights: NDArray[Any] | None = None) -> NDAr
         values = values * weights
     if values.size <= FEW * values.shape[-1]:
         return np.asarray(np.add.accumulate(values, axis=-1)[..., -1])
-    return np.asarray(np.ascontiguousarray(np.moveaxis(values, -1, 0)).sum(axis=0))
+    return np.asarray(np.ascontiguousarray(values.T).sum(axis=0).T)
