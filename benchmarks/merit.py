@@ -8,6 +8,7 @@ is timed unless all of them agree.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -42,7 +43,8 @@ RIVALS = {"fcucb_d": "fcts_d", "op_fcucb_d": "op_fcts_d"}  # with a box, and sam
 JUDGED = ("reward", "reward_regret", "fairness_regret")
 SUCCESS = 0.05  # of the geometric delay
 PACKAGES = ("evenhand", "numpy", "scipy", "numba")
-LOOP_AIM = 2.0  # at 1000 lanes, FCTS-D's time in times of the compiled loop's
+LOOP_AIM = 1.0  # at 1000 lanes, FCTS-D's time in times of the compiled loop's
+FASTER_AIMS = {1: 50.0, 100: 4.0, 1000: 2.0}  # by lanes, NumPy's time for FCTS-D in times of the compiled engine's
 PUBLISHED = {"fcts_d": 1200.0, "fcucb_d": 2000.0}  # microseconds per step of the code published with the paper, about
 PUBLISHED_AIM = 500.0  # at 1000 lanes, these in times of Evenhand's
 
@@ -58,8 +60,9 @@ class Case:
     guess: published.Guess  # as published
     exact: published.Guess  # the same with the exact share in place of SLSQP's
 
-    def run(self, lanes: int, rounds: limit.Rounds, seed: int) -> PolicyResult:
+    def run(self, lanes: int, rounds: limit.Rounds, seed: int, engine: str = "auto") -> PolicyResult:
         """The simulation by Evenhand."""
+        os.environ["EVENHAND_ENGINE"] = engine
         return run_block(self.policy, self.environment, self.baseline, lanes, rounds, strand_seeds(seed, lanes))
 
     def run_loop(self, lanes: int, rounds: limit.Rounds, seed: int, everyone: bool) -> limit.Kept:
@@ -83,7 +86,8 @@ class Row:
     plays: int
     lanes: int
     rounds: int
-    evenhand: float
+    numpy: float
+    evenhand: float  # compiled, where the engine can
     restated: float  # one lane, whatever ``lanes`` is
     restated_exact: float  # the same with the exact share in place of SLSQP's, where a share is looked for
     loop: float | None = None  # draws the rewards and delays of all arms, and an order to round in, as Evenhand does
@@ -148,7 +152,8 @@ def measure(case: Case, lanes: int, repeats: int) -> Row:
     policy, horizon = case.policy, SIZES[case.merit, case.policy.plays][lanes]
     rounds = checkpoint_rounds(horizon)
     contenders: dict[str, Callable[[], object]] = {
-        "evenhand": lambda: case.run(lanes, rounds, 0),
+        "numpy": lambda: case.run(lanes, rounds, 0, "numpy"),
+        "evenhand": lambda: case.run(lanes, rounds, 0, "compiled"),
         "restated": lambda: case.run_restated(case.guess, RESTATED_ROUNDS, 0),
         "restated_exact": lambda: case.run_restated(case.exact, RESTATED_ROUNDS, 0),
     }
@@ -165,7 +170,9 @@ def table_of(name: str, rows: list[Row]) -> Table:
     columns = (
         "policy",
         "lanes",
-        "Evenhand",
+        "NumPy",
+        "compiled",
+        "faster",
         "loop",
         "ratio",
         "lean loop",
@@ -181,7 +188,8 @@ def table_of(name: str, rows: list[Row]) -> Table:
             loops = [f"{row.loop:.3f}", f"{row.evenhand / row.loop:.2f}"]
             loops += [f"{row.lean_loop:.3f}", f"{row.evenhand / row.lean_loop:.2f}"]
         slower = (f"{row.restated:.0f}", f"{row.restated / row.evenhand:,.1f}", f"{row.restated_exact:.0f}")
-        cells.append((f"`{row.policy}`", f"{row.lanes:,}", f"{row.evenhand:.3f}", *loops, *slower))
+        own = (f"{row.numpy:.3f}", f"{row.evenhand:.3f}", f"{row.numpy / row.evenhand:.1f}")
+        cells.append((f"`{row.policy}`", f"{row.lanes:,}", *own, *loops, *slower))
     title = f"microseconds per lane and step, merit 1 + {rows[0].beta:g} μ⁴, {rows[0].plays} of 7 arms per round"
     return Table(name, title, columns, cells)
 
@@ -219,9 +227,13 @@ def aims(rows: list[Row]) -> list[Aim]:
     assert sampled.loop is not None
     ratio, rival = sampled.evenhand / sampled.loop, boxed.evenhand / sampled.evenhand
     results = [
-        Aim(f"`fcts_d`, 1000 lanes: at most {LOOP_AIM:g} times the loop", ratio, ratio <= LOOP_AIM),
+        Aim("`fcts_d`, 1000 lanes: no slower than the loop", ratio, ratio <= LOOP_AIM),
         Aim("`fcucb_d`, 1000 lanes: no slower than `fcts_d`", rival, rival <= 1.0),
     ]
+    for row in rows:
+        if (row.policy, row.beta) == ("fcts_d", PAPER[0].beta):
+            ratio, aim = row.numpy / row.evenhand, FASTER_AIMS[row.lanes]
+            results.append(Aim(f"`fcts_d`, {row.lanes} lanes: compiled {aim:g} times faster", ratio, ratio >= aim))
     for name, published_time in PUBLISHED.items():
         faster = published_time / widest[name].evenhand
         text = (

@@ -1,7 +1,8 @@
 """Every algorithm plays as it was recorded: a digest of 300 rounds in 3 lanes, in five worlds, or six.
 
 The digests were recorded with the version before the parts were redesigned (commit ebc7985), except those of ``clw``
-with losses, of ``odaaf`` with bounded delays and of ``m_fcucb_d``, whose rules were corrected afterwards, and those of
+with losses, of ``odaaf`` with bounded delays and of ``m_fcucb_d``, whose rules were corrected afterwards, those with
+dependent rounding, whose shares have been added in the order of the arms since, and those of
 algorithms that came later. ``python tools/traces.py`` records what is missing.
 """
 
@@ -96,7 +97,7 @@ def recorded(case: str) -> list[str]:
 
 
 #: A record of each algorithm, so that every world and number of plays has its turn.
-IN_TURN = {recorded(case)[place % len(recorded(case))] for place, case in enumerate(CASES)}
+IN_TURN = {recorded(case)[place % len(recorded(case))] for place, case in enumerate(CASES) if recorded(case)}
 
 
 def digest(case: str, world: str, plays: int) -> str:

@@ -140,7 +140,8 @@ class _Run:
         self._holds = rules.holds_for(policy.hold, arms, lanes)
         self._plans = rules.plans_for(policy.schedule, arms, lanes)
         self._arrivals = rules.arrivals_for(self._feedback, lanes, int(rounds[-1]))
-        self._scratch = rules.scratch_for(arms, lanes, policy.plays)
+        shares = policy.fairness.merit is not None or _by_merit(recorder)
+        self._scratch = rules.scratch_for(arms, lanes, policy.plays, shares)
         self._kept = rules.kept_for(lanes, arms, min(len(rounds), max(1, KEPT // (lanes * arms))))
         self._world = self._world_of(world, recorder, block)
         self._row, self._done, self._recorded = 0, 0, 0
@@ -154,8 +155,7 @@ class _Run:
         biased = self._feedback.quantile is not None and environment.feedback.traits.biased
         chances = None if earning is None or biased else earning.chances
         awake, none = rules_of(strand.availability), np.empty((0, 0), dtype=np.uint64)
-        baseline, unit = recorder.run.baseline, environment.unit
-        by_merit = any(metric.name in BY_MERIT for metric, _ in recorder.metrics)
+        baseline, unit, by_merit = recorder.run.baseline, environment.unit, _by_merit(recorder)
         own, reward, _, late = (int(words[2]) << 64 | int(words[3]) for words in self._streams)
         numbers = [*range(1, block[1] + 1), block[1]]
         return rules.World(
@@ -171,7 +171,7 @@ class _Run:
             by_set=np.empty((0, 0)) if baseline.by_set is None else rules.own(baseline.by_set),
             promised=rules.by_arm(0.0 if baseline.fractions is None else baseline.fractions, block, strand.lanes),
             deserved=rules.by_arm(baseline.deserved, block, strand.lanes) if by_merit else np.empty((0, 0)),
-            gains=rules.by_arm(baseline.gains, block, strand.lanes),
+            gains=rules.by_arm(baseline.gains, block, strand.lanes) if by_merit else np.empty((0, 0)),
         )
 
     def stops(self) -> list[int]:
@@ -295,6 +295,11 @@ def _able(policy: Policy, world: World, recorder: MetricRecorder) -> bool:
         and _can_share(rules, policy, world)
         and all(_can_measure(metric, rules, world, recorder.run.baseline) for metric, _ in recorder.metrics)
     )
+
+
+def _by_merit(recorder: MetricRecorder) -> bool:
+    """Whether regrets against fair shares are measured."""
+    return any(metric.name in BY_MERIT for metric, _ in recorder.metrics)
 
 
 def _can_share(rules: PolicyRules, policy: Policy, world: World) -> bool:

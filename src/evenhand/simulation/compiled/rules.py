@@ -164,7 +164,9 @@ class Scratch(NamedTuple):
     follow: Array
     scale: Array  # (lanes,), by which scores may be rounded differently
     anew: Mask  # (lanes,), who chooses
-    chance: Array  # (arms, lanes), with which each arm plays, where that is needed
+    chance: (
+        Array  # (arms, lanes), with which each arm plays; this and the next two are empty where no share is looked at
+    )
     order: NDArray[np.int64]  # (arms, lanes), arms in the order of a draw
     value: Array  # (arms, lanes), what is left of their shares
 
@@ -287,13 +289,14 @@ def with_room(arrivals: Arrivals, rewards: int) -> Arrivals:
     )
 
 
-def scratch_for(arms: int, lanes: int, plays: int) -> Scratch:
-    """Room to work in."""
+def scratch_for(arms: int, lanes: int, plays: int, shares: bool) -> Scratch:
+    """Room to work in, with that for shares or without."""
     score, priority, arrived = np.zeros((arms, lanes)), np.full((arms, lanes), -np.inf), np.zeros((plays, lanes))
     playing, (best, first) = np.full((plays, lanes), -1), np.full((2, lanes), -1)
     top, second, lead, follow, scale = np.zeros((5, lanes))
     leaders = best, top, second, first, lead, follow
-    chance, value, order = np.zeros((arms, lanes)), np.zeros((arms, lanes)), np.zeros((arms, lanes), dtype=np.int64)
+    size = (arms, lanes) if shares else (0, 0)
+    chance, value, order = np.zeros(size), np.zeros(size), np.zeros(size, dtype=np.int64)
     anew = np.ones(lanes, dtype=bool)
     return Scratch(score, priority, playing, arrived, *leaders, scale, anew, chance, order, value)
 
