@@ -128,7 +128,7 @@ class PenalizedRegret(AgainstOptimum):
 
     def value(self, memory: None, run: Run) -> Array:
         """The penalised optimum less expected reward and penalties."""
-        penalties = over_arms(np.maximum(run.deficits, 0.0), np.asarray(run.baseline.penalties))
+        penalties: Array = over_arms(np.maximum(run.deficits, 0.0), np.asarray(run.baseline.penalties))
         return run.best_penalized - run.expected + penalties
 
 

@@ -358,7 +358,7 @@ class MetricRecorder:
         optima: Array,
         memories: Mapping[str, Array],
     ) -> None:
-        """Write down some checkpoints of some lanes, of a run whose metrics need these sums and memories only, these by name."""
+        """Write down some checkpoints of some lanes, of a run whose metrics need these sums and memories only."""
         last = first + len(pulls)
         self.pulls[first:last, lanes] = pulls
         run = self.run.for_lanes(lanes, rounds[:last], first)
