@@ -30,7 +30,7 @@ from evenhand.simulation.compiled.engine import CHOICE
 from evenhand.simulation.results import PolicyResult
 from evenhand.simulation.simulate import checkpoint_rounds, run_block
 from evenhand.theory.baseline import Baseline, baseline_of
-from report import Aim, AsJson, Table, Write, aims_table, publish
+from report import SIMULATION, Aim, AsJson, Table, Write, aims_table, names_of, publish
 
 MEANS = np.round(np.arange(0.9, 0.05, -0.1), 1)  # Wang et al. 2021, section 4.1
 DELAYS = (10, 30)
@@ -261,6 +261,7 @@ def main(repeats: Repeats = 3, as_json: AsJson = False, write: Write = False) ->
         },
         packages=PACKAGES,
         method=f"medians of {repeats} turns, of spreads of at most two",
+        code=SIMULATION + names_of(ars_exp3, ars_ucb, clw, odaaf),
         as_json=as_json,
         write=write,
     )

@@ -27,7 +27,7 @@ from evenhand.algorithms import clw, fucb, thompson
 from evenhand.environment.delays import Geometric
 from evenhand.environment.feedback import Immediate
 from evenhand.environment.rewards import Bernoulli
-from report import AsJson, Table, Write, publish
+from report import SIMULATION, AsJson, Table, Write, names_of, publish
 
 LAST = 3  # sizes that an exponent is fitted to
 CHECKPOINTS = 10
@@ -153,6 +153,7 @@ def main(
         {"rows": [vars(row) for name in rows for row in rows[name]]},
         packages=("evenhand", "numpy"),
         method=f"processor seconds of one run each, engine {engine}",
+        code=SIMULATION + names_of(clw, fucb, thompson),
         as_json=as_json,
         write=write,
     )

@@ -24,7 +24,7 @@ from evenhand.policy.fairness import GuaranteedShares
 from evenhand.policy.index import UCB
 from evenhand.policy.selection import Categorical
 from evenhand.rewards import Bernoulli
-from report import AsJson, Table, Write, publish
+from report import AsJson, Table, Write, names_of, publish
 
 MEANS = (0.3, 0.5, 0.55)
 BEGIN = 30  # the first round after which Wilson's intervals count; the others count from the first
@@ -125,6 +125,7 @@ def main(runs: Runs = 1000, rounds: Rounds = 2000, as_json: AsJson = False, writ
         {"misses": figures},
         packages=("evenhand", "numpy"),
         method=f"{runs:,} runs of {rounds:,} rounds; the arm with the fewest misses, and the one with the most",
+        code=names_of(mean_interval, mean_rewards),
         as_json=as_json,
         write=write,
     )

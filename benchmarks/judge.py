@@ -15,7 +15,7 @@ import typer
 from evenhand.core.state import Array
 from evenhand.judgement.judge import FEWEST, KEPT, MISSED, OPEN, PART, judge
 from evenhand.judgement.keeping import Keeping
-from report import AsJson, Table, Write, publish
+from report import AsJson, Table, Write, names_of, publish
 
 SHARE = 0.1
 MISSING = (0.0, 0.005, 0.01, 0.05, 0.2)  # parts of the promise
@@ -95,6 +95,7 @@ def main(trials: Trials = 20_000, as_json: AsJson = False, write: Write = False)
         {"judged": figures},
         packages=("evenhand", "numpy"),
         method=f"{trials:,} promises of a tenth of the rounds in each cell",
+        code=names_of(judge),
         as_json=as_json,
         write=write,
     )

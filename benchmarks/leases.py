@@ -17,7 +17,7 @@ import typer
 from evenhand.bandit import Bandit
 from evenhand.client.leases import LeasedDecisions
 from evenhand.service.store import LeaseRounds, ReportLease, Store
-from report import AsJson, Table, Write, publish
+from report import BANDIT, AsJson, Table, Write, names_of, publish
 
 SIZES = (100, 1_000, 10_000, 100_000)  # decisions of a lease
 ARMS, SHARE = 10, 0.05
@@ -89,6 +89,7 @@ def main(seconds: Seconds = 3.0, as_json: AsJson = False, write: Write = False) 
         {"rows": rows},
         packages=("evenhand", "numpy"),
         method=f"processor time of one process, {seconds:g} s per figure; a reward for one decision in {REWARDED}",
+        code=BANDIT + names_of(Store, LeasedDecisions),
         as_json=as_json,
         write=write,
     )

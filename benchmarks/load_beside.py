@@ -30,7 +30,7 @@ from rich.console import Console
 from scipy import stats
 
 from load import BATCH, BATCHERS, CLIENTS, Generator, Json, Served, by_turns, created, serving
-from report import AsJson, Table, Write, publish
+from report import SERVICE, AsJson, Table, Write, publish
 
 ROOT = Path(__file__).parents[1]
 PARTS = ("single", "single rewards", "batch", "batch rewards", "many", "many routed")
@@ -177,6 +177,7 @@ def main(
         {"beside": beside, "turns": {part: turns.tolist() for part, turns in figures.items()}},
         packages=("evenhand", "fastapi", "uvicorn", "sqlalchemy", "aiohttp"),
         method=f"{rounds} rounds of {seconds:g} seconds per part and side, {servers} server(s) on each database",
+        code=SERVICE,
         as_json=as_json,
         write=write,
     )

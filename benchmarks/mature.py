@@ -22,7 +22,7 @@ from evenhand.environment.rewards import Bernoulli
 from evenhand.policy.merit import Power
 from evenhand.simulation.simulate import checkpoint_rounds, run_block
 from evenhand.theory.baseline import baseline_of
-from report import Aim, AsJson, Table, Write, aims_table, publish
+from report import SIMULATION, Aim, AsJson, Table, Write, aims_table, names_of, publish
 
 SIZES = {1: 1000, 20: 1000, 1000: 100}  # lanes: rounds
 AIM = 2.0  # M's time in times of OP's
@@ -70,6 +70,7 @@ def main(repeats: Repeats = 3, as_json: AsJson = False, write: Write = False) ->
         {"rows": figures, "aims": [vars(aim) for aim in aims]},
         packages=("evenhand", "numpy"),
         method=f"medians of {repeats} turns",
+        code=SIMULATION + names_of(m_fcts_d, m_fcucb_d, op_fcts_d, op_fcucb_d, q_fcts_d, q_fcucb_d),
         as_json=as_json,
         write=write,
     )

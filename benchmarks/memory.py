@@ -16,7 +16,7 @@ import numpy as np
 import typer
 
 from evenhand.bandit import Bandit
-from report import AsJson, Table, Write, publish
+from report import BANDIT, AsJson, Table, Write, publish
 
 ARMS = tuple(f"arm {place}" for place in range(10))
 WINDOW, DELAY, NEVER, OUTAGE = 900.0, 300.0, 0.1, 0.2  # seconds, seconds, shares of the reports and of the rounds
@@ -72,6 +72,7 @@ def main(
         {"rows": rows, "bytes_per_decision": grown},
         packages=("evenhand", "numpy"),
         method=f"{grown:.2f} bytes per decision after the first tenth",
+        code=BANDIT,
         as_json=as_json,
         write=write,
     )

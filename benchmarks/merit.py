@@ -32,7 +32,7 @@ from evenhand.policy.merit import Power
 from evenhand.simulation.results import PolicyResult
 from evenhand.simulation.simulate import checkpoint_rounds, run_block
 from evenhand.theory.baseline import Baseline, baseline_of
-from report import Aim, AsJson, Table, Write, aims_table, publish
+from report import SIMULATION, Aim, AsJson, Table, Write, aims_table, names_of, publish
 
 PAPER, STEEP = solver.KINDS  # merit and plays of the experiments, and a merit under which the share must be searched
 SIZES = {PAPER: {1: 5000, 100: 10_000, 1000: 5000}, STEEP: {1: 1000, 1000: 1000}}  # lanes: rounds
@@ -274,6 +274,7 @@ def main(repeats: Repeats = 3, as_json: AsJson = False, write: Write = False) ->
         },
         packages=PACKAGES,
         method=f"medians of {repeats} turns",
+        code=SIMULATION + names_of(fcts_d, fcucb_d, op_fcts_d, op_fcucb_d),
         as_json=as_json,
         write=write,
     )

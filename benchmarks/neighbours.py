@@ -27,7 +27,7 @@ from rich.console import Console
 
 from load import serving
 from load_beside import ROOT, source_of
-from report import Aim, AsJson, Table, Write, aims_table, publish
+from report import SERVICE, Aim, AsJson, Table, Write, aims_table, publish
 
 EVERY = 0.02  # seconds between decisions of the one
 AIM = 3.0  # times what it waits when nobody else asks, at the 99th percentile
@@ -265,6 +265,7 @@ def main(
         {"beside": beside, "found": found},
         packages=("evenhand", "fastapi", "uvicorn", "sqlalchemy", "orjson"),
         method=f"{rounds} rounds of {seconds:g} seconds for each row and side",
+        code=SERVICE,
         as_json=as_json,
         write=write,
     )

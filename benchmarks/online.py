@@ -19,7 +19,7 @@ from rich.console import Console
 from common import Repeats, apart, medians, stop_if
 from evenhand.bandit import Bandit
 from evenhand.core.state import Array
-from report import Aim, AsJson, Table, Write, aims_table, publish
+from report import BANDIT, Aim, AsJson, Table, Write, aims_table, publish
 
 SIZES = (10, 50, 100, 1000, 100_000)  # arms
 TURN = 0.3  # seconds that a contender has at least
@@ -218,6 +218,7 @@ def main(repeats: Repeats = 5, as_json: AsJson = False, write: Write = False) ->
         {"rows": [vars(row) for row in rows], "aims": [vars(aim) for aim in aims(rows)]},
         packages=PACKAGES,
         method=f"medians of {repeats} turns",
+        code=BANDIT,
         as_json=as_json,
         write=write,
     )

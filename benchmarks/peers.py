@@ -22,7 +22,7 @@ import online
 import speed
 from common import Repeats, apart, medians, stop_if
 from evenhand.simulation.simulate import checkpoint_rounds
-from report import Aim, AsJson, Table, Write, aims_table, publish
+from report import SIMULATION, Aim, AsJson, Table, Write, aims_table, publish
 
 SIZES = {1: 20_000, 100: 5_000, 1000: 2_000, 10_000: 500}  # lanes: rounds
 ONE_LANE = 2_000  # rounds of the packages without lanes
@@ -138,6 +138,7 @@ def main(repeats: Repeats = 3, as_json: AsJson = False, write: Write = False) ->
         {"rows": found, "aims": [vars(aim) for aim in aims]},
         packages=PACKAGES,
         method=f"medians of {repeats} turns",
+        code=SIMULATION,
         as_json=as_json,
         write=write,
     )

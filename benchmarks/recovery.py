@@ -27,7 +27,7 @@ from evenhand.service.http.service import Service
 from evenhand.service.http.settings import Settings
 from evenhand.service.json import encode
 from evenhand.service.store import Decide, Reward, Store
-from report import Aim, AsJson, Table, Write, aims_table, publish
+from report import Aim, AsJson, Table, Write, aims_table, names_of, publish
 
 BATCH = 500  # decisions at once
 AIM = 1.0  # seconds until the first decision, and of processor time for a list
@@ -168,6 +168,7 @@ def main(
         {"runs": runs, "lists": lists},
         packages=("evenhand", "numpy", "sqlalchemy"),
         method=f"medians of {repeats} starts; {singles:,} decisions one by one",
+        code=names_of(Service, Store),
         as_json=as_json,
         write=write,
     )

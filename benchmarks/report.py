@@ -1,7 +1,9 @@
 """Tables of the benchmarks: shown on the terminal, given as JSON, and written into the README between their markers.
 
 A table stands in ``README.md`` between ``<!-- begin: NAME -->`` and ``<!-- end: NAME -->``, and nothing else does. Only
-``--write`` puts it there, with the date, the commit, the machine and its load, and the versions.
+``--write`` puts it there, with the date, the commit, the machine and its load, the versions, and a digest of the code
+that was measured. ``python benchmarks/report.py`` marks the tables whose code has changed since: an aim beside such
+figures is neither met nor missed.
 """
 
 from __future__ import annotations
@@ -23,6 +25,19 @@ from rich import box
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from evenhand.core.source import Root, digest_of
+
+#: What plays simulations, as ``module:name``; with the policies that play.
+SIMULATION = (
+    "evenhand.simulation.simulate:run_block",
+    "evenhand.simulation.compiled.engine:Engine",
+    "evenhand.simulation.compiled.kernel:loop",
+)
+#: What decides in process.
+BANDIT = ("evenhand.bandit.bandit:Bandit",)
+#: What answers over HTTP.
+SERVICE = ("evenhand.service.http.app:create_app",)
+STALE = "**Measured before this code.**"
 README = Path(__file__).with_name("README.md")
 LOAD = os.getloadavg()[0]  # of the machine before anything is measured
 AsJson = Annotated[bool, typer.Option("--json", help="Figures as JSON on standard output, all else on standard error.")]
@@ -115,6 +130,7 @@ def publish(
     *,
     packages: Iterable[str],
     method: str,
+    code: Iterable[str],
     as_json: bool = False,
     write: bool = False,
 ) -> None:
@@ -125,6 +141,7 @@ def publish(
         figures: the numbers behind them, for JSON.
         packages: whose versions matter.
         method: how it was measured, for instance ``"medians of 3 turns"``.
+        code: the definitions that were measured, each ``module:name``; what these use belongs to them.
         as_json: whether the figures go to standard output, and the tables to standard error.
         write: whether to write the tables into the README.
     """
@@ -139,7 +156,7 @@ def publish(
     if write:
         text = README.read_text(encoding="utf-8")
         for table in tables:
-            text = between(text, table.name, f"{table.markdown()}\n\n{caption(about, method)}")
+            text = between(text, table.name, f"{table.markdown()}\n\n{caption(about, method)}\n\n{seal(code)}")
         README.write_text(text, encoding="utf-8")
 
 
@@ -152,3 +169,32 @@ def between(text: str, name: str, content: str) -> str:
         )
     before, rest = text.split(begin)
     return f"{before}{begin}\n{content}\n{end}{rest.split(end)[1]}"
+
+
+def names_of(*definitions: Any) -> tuple[str, ...]:
+    """Functions and classes as ``module:name``."""
+    return tuple(f"{one.__module__}:{one.__qualname__}" for one in definitions)
+
+
+def seal(names: Iterable[str]) -> str:
+    """What was measured, with a digest of its code, as a comment in the page."""
+    listed = sorted(set(names))
+    roots = frozenset(Root(module, name) for module, _, name in (one.partition(":") for one in listed))
+    return f"<!-- code: {' '.join(listed)} = {digest_of(roots)} -->"
+
+
+def marked(text: str) -> str:
+    """The page with `STALE` below each table whose code is another, or unknown; its aims are not measured."""
+    for name, content in re.findall(r"<!-- begin: ([\w-]+) -->\n(.*?)\n?<!-- end: \1 -->", text, re.DOTALL):
+        lines = content.replace(f"\n\n{STALE}", "").split("\n")
+        names = re.findall(r"^<!-- code: (.*) = \w+ -->$", lines[-1])
+        if "|" in content and (not names or seal(names[0].split()) != lines[-1]):
+            lines = [re.sub(r"\| (met|missed) \|$", "| not measured |", line) for line in lines]
+            place = len(lines) - 2 * len(names)
+            lines[place:place] = ["", STALE]
+        text = between(text, name, "\n".join(lines))
+    return text
+
+
+if __name__ == "__main__":
+    README.write_text(marked(README.read_text(encoding="utf-8")), encoding="utf-8")

@@ -30,7 +30,7 @@ from evenhand.simulation.compiled.engine import CHOICE
 from evenhand.simulation.results import PolicyResult
 from evenhand.simulation.simulate import checkpoint_rounds, run_block
 from evenhand.theory.baseline import Baseline, baseline_of
-from report import Aim, AsJson, Table, Write, aims_table, publish
+from report import SIMULATION, Aim, AsJson, Table, Write, aims_table, names_of, publish
 
 SIZES = {1: 50_000, 100: 10_000, 1000: 5_000, 10_000: 1_000}  # lanes: rounds
 CHECK_LANES, CHECK_ROUNDS, CHECK_SEED = 1000, 1000, 1
@@ -248,6 +248,7 @@ def main(repeats: Repeats = 3, as_json: AsJson = False, write: Write = False) ->
         {"rows": [vars(row) for row in rows], "aims": [vars(aim) for aim in aims(rows)]},
         packages=PACKAGES,
         method=f"medians of {repeats} turns",
+        code=SIMULATION + names_of(fucb, thompson, tscsf_b, ucb1),
         as_json=as_json,
         write=write,
     )

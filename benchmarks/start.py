@@ -63,6 +63,7 @@ def main(
         {"milliseconds": times},
         packages=("evenhand", "numpy"),
         method=f"medians of {repeats} turns",
+        code=("evenhand.cli.start:main",),
         as_json=as_json,
         write=write,
     )

@@ -158,7 +158,8 @@ def main(
         if not equal:
             raise typer.Exit(1)
     packages = ("evenhand", "numpy", "joblib", "distributed", "ray")
-    publish(tables, figures, packages=packages, method="one turn", as_json=as_json, write=write)
+    code = ("evenhand.studies.sweep:sweep",)
+    publish(tables, figures, packages=packages, method="one turn", code=code, as_json=as_json, write=write)
 
 
 if __name__ == "__main__":

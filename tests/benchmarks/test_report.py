@@ -60,3 +60,21 @@ def test_the_caption_says_when_where_and_with_what_it_was_measured() -> None:
     assert re.search(
         r"Measured on \d{4}-\d\d-\d\d at commit \w{7,}.*, load \d+\.\d before.*Python 3.*numpy \d.*3 turns", text
     )
+
+
+def test_tables_are_marked_whose_code_has_changed_since() -> None:
+    assert REPORT.marked(PAGE) == PAGE, "python benchmarks/report.py marks them"
+
+
+def test_an_aim_beside_old_figures_is_neither_met_nor_missed() -> None:
+    own = ("evenhand.core.streams:over_arms",)
+    aims = REPORT.aims_table("speed", [REPORT.Aim("fast", 1.0, met=True)]).markdown()
+    page = "<!-- begin: speed -->\n{}\n\nMeasured.\n\n{}\n<!-- end: speed -->\n"
+    now, seal = page.format(aims, REPORT.seal(own)), REPORT.seal(own)
+    assert REPORT.marked(now) == now
+    old = REPORT.marked(now.replace(seal, seal.replace(" = ", " = 0")))
+    assert REPORT.STALE in old
+    assert "| not measured |" in old
+    assert REPORT.marked(old) == old
+    again = REPORT.marked(old.replace(" = 0", " = "))
+    assert REPORT.STALE not in again
