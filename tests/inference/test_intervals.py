@@ -62,4 +62,20 @@ def test_rewards_that_are_pending_may_be_the_smallest_or_the_largest() -> None:
 
 def test_means_of_few_values_are_drawn_to_the_common_mean() -> None:
     few, many = shrunk(np.array([0.2, 0.6]), np.array([5.0, 500.0]))
-    assert (few, many) == pytest.approx((0.29, 0.6), abs=0.005)
+    assert (few, many) == pytest.approx((0.2482, 0.6), abs=0.001)
+
+
+def test_an_arm_that_is_surely_apart_from_all_others_is_not_drawn_to_them() -> None:
+    """199 arms of a mean of 30%, and one of 60%; with 200 values each nothing but the noise of the others goes."""
+    rng = np.random.default_rng(0)
+    means = np.array([0.6] + [0.3] * 199)
+    seen = rng.binomial(200, means) / 200.0
+    likely = shrunk(seen, np.full(200, 200.0))
+    assert likely[0] == pytest.approx(seen[0], abs=0.001)
+    assert likely[1:].std() < 0.5 * seen[1:].std()
+
+
+@pytest.mark.parametrize("value", [0.0, 0.5, 1.0])
+def test_equal_means_stay_as_they_are(value: float) -> None:
+    assert shrunk(np.full(3, value), np.array([1e-9, 1.0, 1e9])) == pytest.approx(value)
+    assert shrunk(np.array([value]), np.array([3.0])).tolist() == [value]

@@ -51,20 +51,25 @@ def ratio_and_reach(over: Array, under: Array, confidence: float = CONFIDENCE) -
 def shrunk(means: Array, counts: Array) -> Array:
     """Likely means of many arms: each drawn towards their common mean, the more the fewer values it rests on.
 
-    ``x̃_i = μ + τ²/(τ² + v_i) (x̄_i − μ)`` with ``v_i = x̄_i (1 − x̄_i)/n_i``, and with μ and τ² by the method of moments.
-    The largest of many noisy means is too large; that of these is nearly unbiased. With 200 arms of means from 0.3 to
-    0.6 and 20 values each, equal promises of 50% in all cost 0.074 per round: by the means as they are 0.179, by these
-    0.107, and where the bias is bootstrapped away 0.128.
+    The largest of many noisy means is too large; that of these is nearly unbiased. The premise is that means vary like
+    a normal distribution, but for one arm of all, which may be anywhere in [0, 1]:
+    ``x̃_i = x̄_i − (1 − q_i) v_i/(τ² + v_i) (x̄_i − μ)`` with ``v_i = (p (1 − p) − τ²)/n_i``, where p is the mean of all
+    values and q_i the probability that it is this arm, given x̄_i. μ and τ² are by the method of moments. Were v_i taken
+    from an arm's own mean, arms with few successes would seem the surest.
 
     Source: DerSimonian and Laird 1986, Meta-analysis in clinical trials (μ and τ²); Efron and Morris 1973 (shrinkage).
     """
-    smooth = (means * counts + 0.5) / (counts + 1.0)
-    noise = smooth * (1.0 - smooth) / counts
+    if len(means) < 2:
+        return means
+    pooled = (float(means @ counts) + 0.5) / (float(counts.sum()) + 1.0)
+    noise = pooled * (1.0 - pooled) / counts
     weights = 1.0 / noise
-    centre = float(weights @ means / weights.sum())
-    excess = float(weights @ (means - centre) ** 2) - (len(means) - 1.0)
-    spread = max(0.0, excess / (weights.sum() - (weights @ weights) / weights.sum())) if len(means) > 1 else 1.0
-    weights = 1.0 / (noise + spread)
-    centre = float(weights @ means / weights.sum())
-    likely: Array = centre + spread / (spread + noise) * (means - centre)
+    excess = float(weights @ (means - weights @ means / weights.sum()) ** 2) - (len(means) - 1.0)
+    spread = max(0.0, excess / (weights.sum() - (weights @ weights) / weights.sum()))
+    noise = np.maximum(noise - spread / counts, 1e-9 / counts)
+    whole = noise + spread
+    gaps = means - float((means / whole).sum() / (1.0 / whole).sum())
+    density = np.exp(-(gaps**2) / (2.0 * whole)) / np.sqrt(2.0 * np.pi * whole)
+    usual = (len(means) - 1.0) * density / (1.0 + (len(means) - 1.0) * density)
+    likely: Array = means - usual * noise / whole * gaps
     return likely
