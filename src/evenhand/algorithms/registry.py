@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoints, entry_points
 from typing import TypeVar
 
 from evenhand.algorithms.citations import PAPERS, Paper
+from evenhand.core.dataclasses import dataclass
 from evenhand.core.descriptions import complete, described
 from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
 from evenhand.core.imports import same_definition

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from evenhand.bandit.counts import Statistics
 from evenhand.bandit.ledger import Holder, Kind, Opening, flow_of, flows
 from evenhand.bandit.record import Record
 from evenhand.core import validate
+from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import ALL_AVAILABLE, Array, Mask, State, grown
 from evenhand.messages import answers

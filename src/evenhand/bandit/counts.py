@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from evenhand.core import validate
+from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import StateError
 from evenhand.core.state import Array, Mask
 from evenhand.messages.answers import moment

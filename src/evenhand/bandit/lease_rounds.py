@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from evenhand.bandit.pending import RewardError
 from evenhand.bandit.propensities import copied
 from evenhand.bandit.record import Record
 from evenhand.core import validate
+from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.core.state import Array, Mask, Observation, State
 from evenhand.messages import answers

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import StateError
 from evenhand.core.state import Array, Mask
 from evenhand.messages.answers import SettledPromise

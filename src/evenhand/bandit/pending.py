@@ -6,7 +6,6 @@ from array import array
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from numpy.typing import NDArray
 
 from evenhand.bandit.arms import Arms
 from evenhand.core import validate
+from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.core.state import Array
 

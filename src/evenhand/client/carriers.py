@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
@@ -128,8 +127,8 @@ class Client:
         notice: Callable[[], object] | None = None,
     ) -> None:
         self.url = address(url)
-        limits = Limits(timeout, retries, patience, wait)
-        self._connection = Connection(key, limits, transport=transport, sleep=sleep, clock=clock, notice=notice)
+        given: Any = {"transport": transport, "sleep": sleep, "clock": clock, "notice": notice}
+        self._connection = Connection(self.url, key, Limits(timeout, retries, patience, wait), **given)
 
     def __repr__(self) -> str:
         return f"Client({self.url!r})"
@@ -221,10 +220,14 @@ class AsyncClient:
     Its calls are retried in the same way. Tasks of one event loop may share a client. Close it after use, or use it in
     an ``async with`` statement.
 
+    Args:
+        sleep: waits for some seconds; None for asyncio's.
+
     Raises:
         EvenhandError: an argument is out of range.
 
     Example:
+        >>> import asyncio
         >>> def service(request):
         ...     return httpx.Response(200, json={"round": 7, "status": "accepted"})
         >>> async def main():
@@ -244,12 +247,12 @@ class AsyncClient:
         patience: float = 30.0,
         wait: bool = True,
         transport: httpx.AsyncBaseTransport | None = None,
-        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        sleep: Callable[[float], Awaitable[None]] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.url = address(url)
         limits = Limits(timeout, retries, patience, wait)
-        self._connection = AsyncConnection(key, limits, transport=transport, sleep=sleep, clock=clock)
+        self._connection = AsyncConnection(self.url, key, limits, transport=transport, sleep=sleep, clock=clock)
 
     def __repr__(self) -> str:
         return f"AsyncClient({self.url!r})"

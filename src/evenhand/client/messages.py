@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
@@ -15,6 +15,7 @@ from urllib.parse import quote
 import httpx
 from pydantic import TypeAdapter, ValidationError
 
+from ..core.dataclasses import dataclass
 from ..core.errors import EvenhandError
 from ..messages.problem import Problem
 from ..messages.rules import IDEMPOTENCY_KEY, SENTENCES, matches

@@ -9,10 +9,10 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import httpx
 
+from ..core.dataclasses import dataclass
 from ..core.errors import EvenhandError
 from ..messages.problem import Problem
 from .errors import ServiceError, Unavailable

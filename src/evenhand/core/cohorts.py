@@ -7,12 +7,12 @@ however delays depend on them. Everything is counted exactly, with +, −, ×, �
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import EvenhandError
 
 Array = NDArray[np.float64]

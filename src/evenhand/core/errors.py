@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
+
+from .dataclasses import dataclass
 
 Path = tuple[str | int, ...]
 HINTED = 100  # names up to which an error about an unknown one suggests the nearest

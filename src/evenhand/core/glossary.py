@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import tomllib
-from dataclasses import dataclass
 from importlib.resources import files
 
+from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import EvenhandError, nearest
 
 LINK = re.compile(r"\{term\}`([^`<]+?)(?: <[^`>]*>)?`")

@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from copy import deepcopy
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
-F = TypeVar("F", bound=Callable[..., Any])
 PACKAGE = __name__.partition(".")[0]
 #: Decorators of classes whose annotated attributes are fields.
 RECORDS = ("frozen", "define", "dataclass")
@@ -27,14 +26,6 @@ SCOPES = (
     *(ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda),
     *(ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp),
 )
-
-
-def aside(function: F) -> F:
-    """Mark a function that decides no results: what only it uses does not count.
-
-    A field of a class that is annotated ``Annotated[str, aside]`` decides none either.
-    """
-    return function
 
 
 class Root(NamedTuple):

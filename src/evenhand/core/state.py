@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import attrs
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.cohorts import Answers, Cohorts
+from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import EvenhandError, StateError
 
 Array = NDArray[np.float64]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from evenhand.core.state import Mask
 
 #: Of random streams: one for all lanes, or one for each strand.
-Seeds = np.random.SeedSequence | Sequence[np.random.SeedSequence]
+Seeds: TypeAlias = "np.random.SeedSequence | Sequence[np.random.SeedSequence]"
 #: Lanes that share a random stream.
 STRAND = 100
 #: Lanes up to which each is added up by itself.

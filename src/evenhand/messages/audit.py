@@ -6,10 +6,10 @@ The imports are relative, as the client's package has these modules, too, under 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from textwrap import wrap
 
+from ..core.dataclasses import dataclass
 from ..core.errors import number_of
 from . import audit_text as text
 from .answers import Answer

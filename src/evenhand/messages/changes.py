@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, dataclass, field, fields
+from dataclasses import MISSING, field, fields
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, cast, dataclass_transform, get_args
 
 from annotated_types import MaxLen, MinLen
 from typing_extensions import TypedDict
 
+from ..core.dataclasses import dataclass
 from ..core.descriptions import texts
 from ..core.errors import EvenhandError, nearest
 from .rules import NAMED, SLICED, ArmName, ArmNames, Nonnegative, Share

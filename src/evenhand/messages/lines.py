@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import datetime
 from operator import attrgetter
 from typing import Literal
 
+from ..core.dataclasses import dataclass
 from .answers import Answer
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from ..core.dataclasses import dataclass
 from .answers import Answer
 
 #: The codes of errors, each with its status and its meaning.

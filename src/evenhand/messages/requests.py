@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Annotated, Any, ClassVar
 
 from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
 
+from ..core.dataclasses import dataclass
 from .answers import Missing
 from .changes import Described
 from .rules import (

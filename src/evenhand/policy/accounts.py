@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from evenhand.core.dataclasses import dataclass
 from evenhand.core.state import Array, Mask, Shape
 
 BILLION = 1e9  # what is due is counted in billionths of a play

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
 from typing import TypedDict
 
 import numpy as np
 
 from evenhand.core.by_default import by_default
+from evenhand.core.dataclasses import dataclass
 from evenhand.core.state import Array, State
 from evenhand.policy.accounts import owed
 from evenhand.policy.merit import Merit

@@ -5,13 +5,13 @@ A fairness part turns the scores of the arms into a `Ranking` or into `Shares`: 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from attrs import field, frozen
 
 from evenhand.core import validate
+from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import InfeasiblePromise
 from evenhand.core.parts import part, rules_of
 from evenhand.core.state import Array, Decision, Shape, State

@@ -5,13 +5,14 @@ What is promised is never forgotten: deficits come from the tally of the state, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
 from evenhand.core import validate
+from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Decision, Feedback, Mask, Shape, State, Tally

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NoReturn
 
@@ -12,6 +11,7 @@ import numpy as np
 from attrs import field, frozen
 
 from evenhand.core import validate
+from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import HINTED, EvenhandError, nearest, shown
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Shape, State, grown

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 import numpy as np
@@ -15,6 +15,7 @@ from attrs import field, frozen
 
 from evenhand.core import validate
 from evenhand.core.by_default import by_default
+from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.parts import build, part, rules_of
 from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback, Mask, Observation, Shape, State, Tally

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.by_default import by_default
+from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import Part
 from evenhand.core.state import Array, Decision, Feedback, Shape, State
 
 if TYPE_CHECKING:
-    from evenhand.core.source import aside
+    from evenhand.core.aside import aside
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from attrs import field, frozen
 
 from evenhand.core import validate
+from evenhand.core.dataclasses import dataclass
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, Shape, State
 from evenhand.policy.index import Index

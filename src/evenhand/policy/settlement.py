@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import MutableMapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
+from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array, Mask, State, grown
 from evenhand.policy.accounts import Accounts, Settled, Terms, settled

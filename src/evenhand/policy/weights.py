@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import ClassVar
 
@@ -10,6 +9,7 @@ import numpy as np
 from attrs import field, frozen
 
 from evenhand.core import validate
+from evenhand.core.dataclasses import dataclass
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, Shape, State, each_array
 from evenhand.policy.hold import PowerSize

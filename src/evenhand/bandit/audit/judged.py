@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.costing import deserved_shares, scaled_means
+from evenhand.core.dataclasses import dataclass
 from evenhand.core.state import Array
 from evenhand.judgement.judge import VERDICTS, Judgement, Judgements, judge, judge_rates
 from evenhand.judgement.keeping import Keeping

@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core import validate
+from evenhand.core.aside import aside
 from evenhand.core.errors import EvenhandError
 from evenhand.core.extras import remedy
 from evenhand.core.parts import rules_of
-from evenhand.core.source import aside
 from evenhand.core.state import Array, Mask, State
 from evenhand.core.streams import STRAND, Streams
 from evenhand.environment.feedback import FeedbackRules

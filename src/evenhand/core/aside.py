@@ -1,0 +1,16 @@
+"""The mark of what decides no results, so that the version of the code does not depend on it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def aside(function: F) -> F:
+    """Mark a function that decides no results: what only it uses does not count.
+
+    A field of a class that is annotated ``Annotated[str, aside]`` decides none either.
+    """
+    return function
