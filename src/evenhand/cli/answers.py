@@ -12,20 +12,7 @@ from rich.table import Table
 
 from evenhand.cli.rendering import console_for_tables, date, interval, number, plus_minus, show, table_of
 from evenhand.core.errors import number_of
-from evenhand.messages.answers import (
-    AlgorithmInfo,
-    Allocation,
-    AllocationSummary,
-    Arm,
-    Decision,
-    DecisionOutcome,
-    Event,
-    Lease,
-    LeaseReport,
-    RewardResult,
-    Webhook,
-    rfc3339,
-)
+from evenhand.messages import answers
 from evenhand.messages.changes import VALUES
 
 if TYPE_CHECKING:
@@ -43,7 +30,7 @@ LEDGER = 20  # promises that have ended, of an audit
 DISPENSABLE = ("late", "lost", " 95% interval", "95% interval", "pending", "max deficit", "reward")
 
 
-def show_decisions(decisions: Sequence[Decision]) -> None:
+def show_decisions(decisions: Sequence[answers.Decision]) -> None:
     """Print one row per decision; where they are known, the propensities of all available arms, too."""
     table = table_of("decision", "round", "arms", "propensity")
     for one in decisions:
@@ -60,7 +47,7 @@ def show_decisions(decisions: Sequence[Decision]) -> None:
         console.print(arms)
 
 
-def show_rewards(results: Sequence[RewardResult]) -> None:
+def show_rewards(results: Sequence[answers.RewardResult]) -> None:
     """Print one row per reward: whether it was accepted, and why not."""
     table = table_of("decision", "arm", "status", "reason")
     for one in results:
@@ -70,7 +57,7 @@ def show_rewards(results: Sequence[RewardResult]) -> None:
     console_for_tables().print(table)
 
 
-def show_allocations(allocations: Sequence[AllocationSummary]) -> None:
+def show_allocations(allocations: Sequence[answers.AllocationSummary]) -> None:
     """Print one row per allocation; with its health where that is known."""
     table = table_of("allocation", "algorithm", "arms", "rounds", "state", "created")
     table.columns[4].no_wrap = any(one.health is None for one in allocations)
@@ -85,7 +72,7 @@ def show_allocations(allocations: Sequence[AllocationSummary]) -> None:
     console.print(table if allocations else "no allocations; [bold]evenhand client create[/bold] creates one")
 
 
-def show_description(one: Allocation) -> None:
+def show_description(one: answers.Allocation) -> None:
     """Print the settings and the state of an allocation."""
     facts = {
         "algorithm": one.algorithm if isinstance(one.algorithm, str) else json.dumps(one.algorithm),
@@ -198,16 +185,16 @@ def _parameter(arms: Sequence[str], value: object) -> str:
     return str(value)
 
 
-def show_decision(one: DecisionOutcome) -> None:
+def show_decision(one: answers.DecisionOutcome) -> None:
     """Print a decision: one row per arm that played, and the arms that could play."""
     rows = ((arm.arm, number(arm.propensity), number(arm.reward), arm.status) for arm in one.arms)
     console = console_for_tables()
     available = escape(", ".join(one.available))
-    console.print(f"decision {escape(one.id)} of {rfc3339(one.time)}, available: {available}", soft_wrap=True)
+    console.print(f"decision {escape(one.id)} of {answers.rfc3339(one.time)}, available: {available}", soft_wrap=True)
     console.print(table_of("arm", "propensity", "reward", "status", rows=rows))
 
 
-def show_arms(arms: Sequence[Arm]) -> None:
+def show_arms(arms: Sequence[answers.Arm]) -> None:
     """Print one row per arm: what it is promised, and whether it is retired."""
     there = [name for name, _ in VALUES.values() if any(getattr(one, name) is not None for one in arms)]
     rows = (
@@ -217,15 +204,17 @@ def show_arms(arms: Sequence[Arm]) -> None:
     show(table_of("arm", *there, "state", rows=rows))
 
 
-def show_events(events: Sequence[Event]) -> None:
+def show_events(events: Sequence[answers.Event]) -> None:
     """Print one line per event: its sequence, time and kind, and what happened as JSON."""
     console = console_for_tables()
     for one in events:
         data = escape(json.dumps(one.data))
-        console.print(f"{one.sequence} {rfc3339(one.time)} {escape(one.kind)} {data}", soft_wrap=True, highlight=False)
+        console.print(
+            f"{one.sequence} {answers.rfc3339(one.time)} {escape(one.kind)} {data}", soft_wrap=True, highlight=False
+        )
 
 
-def show_webhooks(webhooks: Sequence[Webhook]) -> None:
+def show_webhooks(webhooks: Sequence[answers.Webhook]) -> None:
     """Print one row per webhook."""
     rows = []
     for one in webhooks:
@@ -238,7 +227,7 @@ def show_webhooks(webhooks: Sequence[Webhook]) -> None:
             hook.id,
             f"{one.sequence:,}",
             str(one.attempt),
-            rfc3339(one.sent),
+            answers.rfc3339(one.sent),
             f"{one.seconds:.3f}",
             str(one.status or ""),
             one.error or "",
@@ -250,10 +239,12 @@ def show_webhooks(webhooks: Sequence[Webhook]) -> None:
         show(table_of("webhook", "event", "attempt", "sent", "seconds", "status", "error", rows=tries))
 
 
-def show_lease(lease: Lease, drawn: Sequence[LeasedDecision] = ()) -> None:
+def show_lease(lease: answers.Lease, drawn: Sequence[LeasedDecision] = ()) -> None:
     """Print a lease: until when it is to be played and reported, one row per arm, and the decisions that were drawn."""
     console = console_for_tables()
-    times = f"play them until {rfc3339(lease.expires)}, and report them until {rfc3339(lease.report_by)}"
+    times = (
+        f"play them until {answers.rfc3339(lease.expires)}, and report them until {answers.rfc3339(lease.report_by)}"
+    )
     console.print(
         f"lease {lease.id}: {number_of(lease.decisions, 'decision')} from round {lease.round:,} on\n{times}",
         soft_wrap=True,
@@ -265,7 +256,7 @@ def show_lease(lease: Lease, drawn: Sequence[LeasedDecision] = ()) -> None:
         console.print(table_of("decision", "position", "arms", rows=rows))
 
 
-def show_report(report: LeaseReport) -> None:
+def show_report(report: answers.LeaseReport) -> None:
     """Print what the service took of a report of a lease."""
     counts = (f"{count:,}" for count in (report.accepted, report.duplicate, report.late))
     rest = "returned" if report.returned else "open"
@@ -273,13 +264,13 @@ def show_report(report: LeaseReport) -> None:
     show(table_of("lease", "played", "new", "rest", "accepted", "duplicate", "late", rows=[row]))
 
 
-def show_offered(algorithms: Sequence[AlgorithmInfo]) -> None:
+def show_offered(algorithms: Sequence[answers.AlgorithmInfo]) -> None:
     """Print one row per algorithm that a service has."""
     rows = ((one.name, one.promises, one.summary) for one in algorithms)
     show(table_of("algorithm", "promises", "description", rows=rows))
 
 
-def show_parameters(algorithm: AlgorithmInfo) -> None:
+def show_parameters(algorithm: answers.AlgorithmInfo) -> None:
     """Print an algorithm of a service: what it promises, and one row per parameter."""
     console = console_for_tables()
     console.print(escape(f"{algorithm.summary}\npromise: {algorithm.promise}"), highlight=False)

@@ -9,18 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from evenhand.cli.options import (
-    AsJson,
-    Import,
-    Rewards,
-    Seed,
-    Settings,
-    numbers,
-    pair,
-    parameters,
-    policy,
-    reward_range,
-)
+from evenhand.cli import options
 from evenhand.cli.output import print_json
 from evenhand.core.errors import ConfigurationError, DataError, EvenhandError
 
@@ -45,8 +34,8 @@ def evaluate(
             "parts, or a .toml or .json file with such a table.",
         ),
     ] = None,
-    set_: Settings = None,
-    rewards: Rewards = "0,1",
+    set_: options.Settings = None,
+    rewards: options.Rewards = "0,1",
     clip: Annotated[float | None, typer.Option(help="Largest weight. Default: no limit.")] = None,
     missing: Annotated[
         str | None,
@@ -65,13 +54,13 @@ def evaluate(
             metavar="COLUMN=NAME", help="Name of a column in the file, such as reward=bought; can be repeated."
         ),
     ] = None,
-    seed: Seed = 0,
+    seed: options.Seed = 0,
     lanes: Annotated[
         int | None,
         typer.Option(min=1, help="Number of draws to estimate propensities without a closed form. Default: 100."),
     ] = None,
-    own: Import = None,
-    as_json: AsJson = False,
+    own: options.Import = None,
+    as_json: options.AsJson = False,
 ) -> None:
     """Estimate from a log what another policy would earn per round, and how often it would play each item.
 
@@ -88,7 +77,7 @@ def evaluate(
     from evenhand.bandit.evaluation.log import read_log
 
     target = target_of(shares, algorithm, set_ or [], seed or 0, lanes, rewards)
-    names = dict(pair("--column", "COLUMN=NAME", "reward=bought", text) for text in column or [])
+    names = dict(options.pair("--column", "COLUMN=NAME", "reward=bought", text) for text in column or [])
     whole = read_log(log, names, missing, "row" if rows else "decision")
     parts = whole.by_position() if by_position else {}
     evaluation = estimate(whole, target, clip)
@@ -117,10 +106,10 @@ def target_of(
     from evenhand.bandit.evaluation.targets import LANES, FixedShares, Learner
 
     if algorithm is not None and shares is None:
-        table, folder = policy(algorithm)
+        table, folder = options.policy(algorithm)
         draws = LANES if lanes is None else lanes
-        limits, importing = reward_range(rewards), importing_from(folder)
-        return Learner(table, parameters(settings), seed, draws, limits, importing)
+        limits, importing = options.reward_range(rewards), importing_from(folder)
+        return Learner(table, options.parameters(settings), seed, draws, limits, importing)
     if shares is None or algorithm is not None:
         raise ConfigurationError("give the policy to evaluate by either --shares or --algorithm")
     if settings:
@@ -132,7 +121,7 @@ def _shares(text: str) -> dict[str, float]:
     """Shares by item, from ``a=0.2,b=0.8`` or the name of a JSON file."""
     if text.endswith(".json"):
         return _shares_file(Path(text))
-    return numbers("--shares", "ITEM=SHARE,…", "a=0.2,b=0.8", text.split(","))
+    return options.numbers("--shares", "ITEM=SHARE,…", "a=0.2,b=0.8", text.split(","))
 
 
 def _shares_file(path: Path) -> dict[str, float]:

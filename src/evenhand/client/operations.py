@@ -17,22 +17,6 @@ from typing import Any, SupportsIndex, TypeVar
 
 from ..core.errors import DataError, EvenhandError
 from ..messages import answers
-from ..messages.answers import (
-    AccessInfo,
-    AlgorithmInfo,
-    Allocation,
-    AllocationSummary,
-    Arm,
-    ChangeResult,
-    Decision,
-    DecisionOutcome,
-    LeaseReport,
-    Missing,
-    Plan,
-    RewardResult,
-    TotalResult,
-    Webhook,
-)
 from ..messages.audit import Audit
 from ..messages.changes import ChangeRecord
 from ..messages.requests import LOG_TYPES
@@ -59,7 +43,7 @@ def create(
     arms: Sequence[str],
     algorithm: str | Mapping[str, Any],
     *,
-    missing: Missing,
+    missing: answers.Missing,
     parameters: Mapping[str, Any] | None = None,
     plays: int = 1,
     seed: int | None = None,
@@ -67,7 +51,7 @@ def create(
     rewards: tuple[float, float] = (0.0, 1.0),
     start_from: str | Mapping[str, tuple[int, float]] | None = None,
     dry_run: bool = False,
-) -> Steps[bool | Plan]:
+) -> Steps[bool | answers.Plan]:
     """Create an allocation.
 
     Args:
@@ -109,12 +93,12 @@ def create(
     elif start_from is not None:
         body["start_from"] = {arm: {"plays": number, "sum": total} for arm, (number, total) in start_from.items()}
     if dry_run:
-        return (yield from _send(Call("POST", "/v1/allocations", body, DRY_RUN), Plan))[1]
+        return (yield from _send(Call("POST", "/v1/allocations", body, DRY_RUN), answers.Plan))[1]
     status, _ = yield from _send(Call("POST", "/v1/allocations", body), dict[str, Any])
     return status == HTTPStatus.CREATED
 
 
-def allocations(health: bool = False) -> Steps[tuple[AllocationSummary, ...]]:
+def allocations(health: bool = False) -> Steps[tuple[answers.AllocationSummary, ...]]:
     """The allocations of the service, by name.
 
     Args:
@@ -123,7 +107,7 @@ def allocations(health: bool = False) -> Steps[tuple[AllocationSummary, ...]]:
     Returns:
         A summary of each allocation that the key may see, by name.
     """
-    found, cursor = list[AllocationSummary](), None
+    found, cursor = list[answers.AllocationSummary](), None
     while True:
         page = yield from _get("/v1/allocations", answers.Allocations, limit=PAGE, cursor=cursor, health=health or None)
         found += page.allocations
@@ -132,22 +116,22 @@ def allocations(health: bool = False) -> Steps[tuple[AllocationSummary, ...]]:
             return tuple(found)
 
 
-def describe(name: str) -> Steps[Allocation]:
+def describe(name: str) -> Steps[answers.Allocation]:
     """An allocation: its settings and its current round.
 
     Returns:
         The allocation.
     """
-    return _get(path_to(name), Allocation)
+    return _get(path_to(name), answers.Allocation)
 
 
-def arms(name: str) -> Steps[tuple[Arm, ...]]:
+def arms(name: str) -> Steps[tuple[answers.Arm, ...]]:
     """The arms of an allocation, in their order, with their promises.
 
     Returns:
         One record per arm, retired arms among them.
     """
-    found, cursor = list[Arm](), None
+    found, cursor = list[answers.Arm](), None
     while True:
         page = yield from _get(path_to(name, "arms"), answers.Arms, limit=PAGE, cursor=cursor)
         found += page.arms
@@ -165,7 +149,7 @@ def decide(
     *,
     propensities: bool = False,
     idempotency_key: str | None = None,
-) -> Steps[Decision]:
+) -> Steps[answers.Decision]:
     """Decide which arms play in the next round.
 
     Args:
@@ -186,7 +170,7 @@ def decide_many(
     *,
     propensities: bool = False,
     idempotency_key: str | None = None,
-) -> Steps[tuple[Decision, ...]]:
+) -> Steps[tuple[answers.Decision, ...]]:
     """Decide which arms play in the next rounds.
 
     Args:
@@ -213,7 +197,7 @@ def decide_many(
     return decisions
 
 
-def decision(name: str, id: str) -> Steps[DecisionOutcome]:
+def decision(name: str, id: str) -> Steps[answers.DecisionOutcome]:
     """A decision, and what came of it: who could play, who played, and their rewards.
 
     Args:
@@ -222,12 +206,12 @@ def decision(name: str, id: str) -> Steps[DecisionOutcome]:
     Returns:
         The decision, with the reward of each arm that played or None where it is not known.
     """
-    return _get(path_to(name, "decisions", id), DecisionOutcome)
+    return _get(path_to(name, "decisions", id), answers.DecisionOutcome)
 
 
 def reward(
     name: str, decision: str, rewards: Mapping[str, float], *, idempotency_key: str | None = None
-) -> Steps[tuple[RewardResult, ...]]:
+) -> Steps[tuple[answers.RewardResult, ...]]:
     """Send the rewards of arms, at any time, in any order, one by one or together.
 
     Args:
@@ -245,7 +229,7 @@ def reward_many(
     rewards: Iterable[tuple[str, Mapping[str, float]]],
     *,
     idempotency_key: str | None = None,
-) -> Steps[tuple[RewardResult, ...]]:
+) -> Steps[tuple[answers.RewardResult, ...]]:
     """Send the rewards of several decisions.
 
     Args:
@@ -293,7 +277,7 @@ def lease(
     return LeasedDecisions(answer, begun=begun)
 
 
-def report(name: str, leased: LeasedDecisions, *, finished: bool = False) -> Steps[LeaseReport]:
+def report(name: str, leased: LeasedDecisions, *, finished: bool = False) -> Steps[answers.LeaseReport]:
     """Report the decisions of a lease that were drawn so far, and the rewards that were collected in it.
 
     It can be repeated: what the service knows already is not taken twice.
@@ -309,7 +293,7 @@ def report(name: str, leased: LeasedDecisions, *, finished: bool = False) -> Ste
     while True:
         body, last = leased.body(REPORT)
         call = Call("POST", path, body | {"finished": finished and last})
-        _, answer = yield from _send(call, LeaseReport)
+        _, answer = yield from _send(call, answers.LeaseReport)
         leased.reported(body, answer)
         if last:
             return answer
@@ -323,7 +307,7 @@ def report_by_id(
     rewards: Mapping[str, Mapping[int, float]] | None = None,
     columns: Iterable[int] | None = None,
     finished: bool = False,
-) -> Steps[LeaseReport]:
+) -> Steps[answers.LeaseReport]:
     """Report decisions of a lease that another program drew, or an earlier run of this one; see `report`.
 
     Args:
@@ -343,13 +327,13 @@ def report_by_id(
     body: dict[str, Any] = {"played": played, "rewards": by_arm, "finished": finished}
     if columns is not None:
         body["columns"] = list(columns)
-    _, answer = yield from _send(Call("POST", path_to(name, "leases", lease, "reports"), body), LeaseReport)
+    _, answer = yield from _send(Call("POST", path_to(name, "leases", lease, "reports"), body), answers.LeaseReport)
     return answer
 
 
 def total(
     name: str, value: float, round: int | None = None, *, idempotency_key: str | None = None
-) -> Steps[TotalResult]:
+) -> Steps[answers.TotalResult]:
     """Send the anonymous total of the round just decided: all rewards that arrived in it, of any arm.
 
     Args:
@@ -361,7 +345,7 @@ def total(
         The round to which the total was credited, and whether it was known before.
     """
     body = {"value": value, "round": round}
-    return _write("POST", path_to(name, "totals"), body, idempotency_key, TotalResult)
+    return _write("POST", path_to(name, "totals"), body, idempotency_key, answers.TotalResult)
 
 
 # --- changes ----------------------------------------------------------------------------------------------------------
@@ -369,7 +353,7 @@ def total(
 
 def change(
     name: str, record: ChangeRecord, *, version: int | None = None, idempotency_key: str | None = None
-) -> Steps[ChangeResult]:
+) -> Steps[answers.ChangeResult]:
     """Change arms or promises, or close or reopen the allocation; what is promised anew counts from the next round.
 
     Args:
@@ -384,10 +368,10 @@ def change(
             has another version (code ``"conflict"``).
     """
     key = str(uuid.uuid4()) if idempotency_key is None else idempotency_key
-    return _change(ChangeResult, name, record, key, version=version)
+    return _change(answers.ChangeResult, name, record, key, version=version)
 
 
-def plan(name: str, record: ChangeRecord, *, version: int | None = None) -> Steps[Plan]:
+def plan(name: str, record: ChangeRecord, *, version: int | None = None) -> Steps[answers.Plan]:
     """What `change` would do with the same change, and what each arm would be promised; nothing is written.
 
     Args:
@@ -400,7 +384,7 @@ def plan(name: str, record: ChangeRecord, *, version: int | None = None) -> Step
     Raises:
         ServiceError: what `change` would raise.
     """
-    return _change(Plan, name, record, None, version=version, **DRY_RUN)
+    return _change(answers.Plan, name, record, None, version=version, **DRY_RUN)
 
 
 def _change(shape: type[Record], name: str, record: ChangeRecord, key: str | None, **query: Any) -> Steps[Record]:
@@ -419,7 +403,7 @@ def add_webhook(
     kinds: Iterable[str] | None = None,
     secret: str | None = None,
     after: int | None = None,
-) -> Steps[Webhook]:
+) -> Steps[answers.Webhook]:
     """Register an address to which events are sent; called again after a failure, it may be there twice.
 
     Args:
@@ -433,10 +417,10 @@ def add_webhook(
     """
     listed = None if kinds is None else list(kinds)
     body = {"url": url, "kinds": listed, "secret": secret, "after": after}
-    return (yield from _send(Call("POST", path_to(name, "webhooks"), body), Webhook))[1]
+    return (yield from _send(Call("POST", path_to(name, "webhooks"), body), answers.Webhook))[1]
 
 
-def webhooks(name: str) -> Steps[tuple[Webhook, ...]]:
+def webhooks(name: str) -> Steps[tuple[answers.Webhook, ...]]:
     """The addresses to which events are sent, how far each is, and what is wrong with it.
 
     Returns:
@@ -446,7 +430,7 @@ def webhooks(name: str) -> Steps[tuple[Webhook, ...]]:
     return answer.webhooks
 
 
-def remove_webhook(name: str, id: str) -> Steps[Webhook]:
+def remove_webhook(name: str, id: str) -> Steps[answers.Webhook]:
     """Remove an address: nothing is sent to it any more.
 
     Args:
@@ -455,7 +439,7 @@ def remove_webhook(name: str, id: str) -> Steps[Webhook]:
     Returns:
         The webhook that was removed.
     """
-    return (yield from _send(Call("DELETE", path_to(name, "webhooks", id)), Webhook))[1]
+    return (yield from _send(Call("DELETE", path_to(name, "webhooks", id)), answers.Webhook))[1]
 
 
 # --- results ----------------------------------------------------------------------------------------------------------
@@ -473,16 +457,16 @@ def audit(name: str, limit: int | None = None) -> Steps[Audit]:
     return _get(path_to(name, "audit"), Audit, limit=limit)
 
 
-def access() -> Steps[AccessInfo]:
+def access() -> Steps[answers.AccessInfo]:
     """The access of the client's key.
 
     Returns:
         The name and scopes of the key, and the allocations that it may use.
     """
-    return _get("/v1/access", AccessInfo)
+    return _get("/v1/access", answers.AccessInfo)
 
 
-def algorithms() -> Steps[tuple[AlgorithmInfo, ...]]:
+def algorithms() -> Steps[tuple[answers.AlgorithmInfo, ...]]:
     """The algorithms that allocations of the service can have.
 
     Returns:

@@ -12,7 +12,9 @@ import sys
 from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import takewhile
-from typing import Any
+from typing import Any, TypeVar
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 #: The sections of a docstring, in their order.
 SECTIONS = ("Args:", "Returns:", "Yields:", "Raises:", "Example:", "Source:")
@@ -36,6 +38,19 @@ def complete(function: Callable[..., Any], common: Mapping[str, str]) -> None:
     replaced = place < len(sections) and sections[place].startswith("Args:")
     sections[place : place + replaced] = ["\n".join(["Args:", *lines])] if lines else []
     function.__doc__ = "\n\n".join(sections)
+
+
+def described_by(common: Mapping[str, str], returns: str = "") -> Callable[[Function], Function]:
+    """Complete a docstring as `complete` does, and with what is returned, if that is given."""
+
+    def completed(function: Function) -> Function:
+        complete(function, common)
+        if returns:
+            section = f"\n\nReturns:\n    {returns}\n\n"
+            function.__doc__ = re.sub(r"\n\n(?=Raises:|Example:|Source:)", section, function.__doc__ or "", count=1)
+        return function
+
+    return completed
 
 
 def texts(record: type) -> dict[str, str]:

@@ -7,22 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.papers.chen2024 import claims, figures
-from evenhand.papers.chen2024.claims import (
-    CODE,
-    DELAYS,
-    FAIR,
-    FAIR_CODE,
-    FAIRNESS,
-    GREEDY,
-    MEASURES,
-    OP_UCB,
-    REWARD,
-    TS,
-    UCB,
-    WARY,
-    WARY_CODE,
-    exponent_parts,
-)
 from evenhand.papers.claims import less, together
 from evenhand.papers.experiment import Data, Experiment, PaperClaim, QuickSize
 
@@ -66,7 +50,7 @@ def _without_a_mean(part: str, figure: str) -> tuple[PaperClaim, ...]:
         PaperClaim(
             "Both regrets of FCUCB-D and FCTS-D grow sublinearly even though the delays have no finite mean.",
             f"section 6, {figure}",
-            claims.both_sublinear(part, FAIR),
+            claims.both_sublinear(part, claims.FAIR),
             SUBLINEAR,
         ),
         PaperClaim(
@@ -79,7 +63,7 @@ def _without_a_mean(part: str, figure: str) -> tuple[PaperClaim, ...]:
         PaperClaim(
             f"{CODES_SENTENCE}both regrets of FCUCB-D grow sublinearly.",
             f"section 6, {figure}; ours",
-            claims.both_sublinear(part, FAIR_CODE[:1]),
+            claims.both_sublinear(part, claims.FAIR_CODE[:1]),
         ),
     )
 
@@ -94,7 +78,7 @@ def _other_merits(
         title=f"Steeper and flatter merits: {delays}",
         figure=f"figure {figure}",
         setting=(f"{SETTING.replace('merit 1 + 2 μ⁴', 'merit 1 + 2 μᶜ with c = 2, 4, 6, 8')} {plain} 40,000 rounds."),
-        parts=exponent_parts(figure),
+        parts=claims.exponent_parts(figure),
         claims=(
             PaperClaim(
                 f"For every merit function, {names} are fair and have a low reward regret.",
@@ -117,7 +101,7 @@ def _other_merits(
             ),
             *more,
         ),
-        draw=figures.over_exponents(exponent_parts(figure)),
+        draw=figures.over_exponents(claims.exponent_parts(figure)),
         quick=QuickSize(lanes=10, horizon=6100 if figure == 8 else 1500),
         choices=(HORIZON, RADIUS_ONLY, *choices, START, GREEDY_RATE, AXES),
     )
@@ -152,7 +136,7 @@ EXPERIMENTS = (
             PaperClaim(
                 "FCUCB-D and FCTS-D converge to the optimal fair policy.",
                 "section 6, figure 1(a)",
-                claims.converged(FAIR),
+                claims.converged(claims.FAIR),
                 "every arm's share of the 40,000 rounds is within 10% of its fair share",
             ),
             PaperClaim(
@@ -165,60 +149,63 @@ EXPERIMENTS = (
             PaperClaim(
                 "Both regrets of FCUCB-D and FCTS-D are smaller than those of FGreedy-D.",
                 "section 6, figures 1(b), 1(c)",
-                less("c1", FAIR, [GREEDY], MEASURES),
+                less("c1", claims.FAIR, [claims.GREEDY], claims.MEASURES),
             ),
             PaperClaim(
                 "Both regrets of FCUCB-D and FCTS-D grow sublinearly.",
                 "section 6, figures 1(b), 1(c); Theorems 6, 7",
-                claims.both_sublinear("c1", FAIR),
+                claims.both_sublinear("c1", claims.FAIR),
                 SUBLINEAR,
             ),
             PaperClaim(
                 "FCUCB-D has a lower reward regret than FCTS-D.",
                 "section 6, figure 1(b)",
-                less("c1", [UCB], [TS], [REWARD]),
+                less("c1", [claims.UCB], [claims.TS], [claims.REWARD]),
             ),
             PaperClaim(
                 "After only 4,000 rounds the reward regret of FCUCB-D is below those of FGreedy-D and FCTS-D.",
                 "section 6, figure 1(b); the horizon is ours",
-                less("c1", [UCB], [GREEDY, TS], [REWARD], [EARLY]),
+                less("c1", [claims.UCB], [claims.GREEDY, claims.TS], [claims.REWARD], [EARLY]),
                 "the paper's figure shows whole curves, while the claims above are about the end",
             ),
             PaperClaim(
                 "After 10,000 rounds the reward regret of FCUCB-D is below those of FGreedy-D and FCTS-D.",
                 "section 6, figure 1(b); the horizon is ours",
-                less("c1", [UCB], [GREEDY, TS], [REWARD], [LATER]),
+                less("c1", [claims.UCB], [claims.GREEDY, claims.TS], [claims.REWARD], [LATER]),
             ),
             PaperClaim(
                 "After 4,000 and after 10,000 rounds the fairness regret of FCUCB-D is below that of FGreedy-D.",
                 "section 6, figure 1(c); the horizons are ours",
-                less("c1", [UCB], [GREEDY], [FAIRNESS], [EARLY, LATER]),
+                less("c1", [claims.UCB], [claims.GREEDY], [claims.FAIRNESS], [EARLY, LATER]),
             ),
             PaperClaim(
                 "FCUCB-D has a higher fairness regret than FCTS-D.",
                 "section 6, figure 1(c)",
-                less("c1", [TS], [UCB], [FAIRNESS]),
+                less("c1", [claims.TS], [claims.UCB], [claims.FAIRNESS]),
             ),
             PaperClaim(
                 f"{CODES_SENTENCE}FCUCB-D converges to the optimal fair policy.",
                 "section 6, figure 1(a); ours",
-                claims.converged(FAIR_CODE[:1]),
+                claims.converged(claims.FAIR_CODE[:1]),
                 "every arm's share of the 40,000 rounds is within 10% of its fair share",
             ),
             PaperClaim(
                 f"{CODES_SENTENCE}both regrets of FCUCB-D grow sublinearly and are smaller than those of FGreedy-D.",
                 "section 6, figures 1(b), 1(c); ours",
-                together(claims.both_sublinear("c1", FAIR_CODE[:1]), less("c1", FAIR_CODE[:1], [GREEDY], MEASURES)),
+                together(
+                    claims.both_sublinear("c1", claims.FAIR_CODE[:1]),
+                    less("c1", claims.FAIR_CODE[:1], [claims.GREEDY], claims.MEASURES),
+                ),
             ),
             PaperClaim(
                 f"{CODES_SENTENCE}FCUCB-D has a lower reward regret than FCTS-D.",
                 "section 6, figure 1(b); ours",
-                less("c1", FAIR_CODE[:1], [TS], [REWARD]),
+                less("c1", claims.FAIR_CODE[:1], [claims.TS], [claims.REWARD]),
             ),
             PaperClaim(
                 f"{CODES_SENTENCE}FCUCB-D has a higher fairness regret than FCTS-D.",
                 "section 6, figure 1(c); ours",
-                less("c1", [TS], FAIR_CODE[:1], [FAIRNESS]),
+                less("c1", [claims.TS], claims.FAIR_CODE[:1], [claims.FAIRNESS]),
             ),
         ),
         draw=figures.both_radii("c1", with_shares=True),
@@ -237,22 +224,22 @@ EXPERIMENTS = (
         title="Fixed delays",
         figure="figure 2(a)",
         setting=f"{SETTING} Every reward is 0, 50, …, 300 rounds late; 100,000 rounds.",
-        parts=DELAYS,
+        parts=claims.DELAYS,
         claims=(
             PaperClaim(
                 "FCUCB-D and FCTS-D are not sensitive to fixed delays: for all of them, their regrets are quite close.",
                 "section 6, figure 2(a)",
-                claims.insensitive(FAIR),
+                claims.insensitive(claims.FAIR),
                 "quite close: within 10% of the regret without delay, at every delay",
             ),
             PaperClaim(
                 f"{CODES_SENTENCE}both regrets of FCUCB-D are quite close under all of the fixed delays.",
                 "section 6, figure 2(a); ours",
-                claims.insensitive(FAIR_CODE[:1]),
+                claims.insensitive(claims.FAIR_CODE[:1]),
                 "quite close: within 10% of the regret without delay, at every delay",
             ),
         ),
-        draw=figures.over_delays(DELAYS),
+        draw=figures.over_delays(claims.DELAYS),
         quick=QuickSize(lanes=10, horizon=2000),
         choices=("The paper does not list its delays; steps of 50 up to 300 are ours.", RADIUS, START),
     ),
@@ -294,7 +281,7 @@ EXPERIMENTS = (
             PaperClaim(
                 "OP-FCUCB-D and OP-FCTS-D significantly outperform FCUCB-D and FCTS-D in both regrets.",
                 "section 6, figure 2(d)",
-                claims.much_less("c2d", WARY, FAIR),
+                claims.much_less("c2d", claims.WARY, claims.FAIR),
                 f"{EVERY_PAIR}; significantly: lower by more than 10%",
             ),
             PaperClaim(
@@ -307,14 +294,14 @@ EXPERIMENTS = (
                 "After a fifth of the rounds, too, OP-FCUCB-D and OP-FCTS-D significantly outperform FCUCB-D and "
                 "FCTS-D in both regrets.",
                 "section 6, figure 2(d); the horizon is ours",
-                claims.much_less("c2d", WARY, FAIR, 0.2),
+                claims.much_less("c2d", claims.WARY, claims.FAIR, 0.2),
                 "each of the first two is compared with each of the other two; significantly: lower by more than 10%",
             ),
             PaperClaim(
                 f"{CODES_SENTENCE}OP-FCUCB-D and OP-FCTS-D significantly outperform FCUCB-D and FCTS-D in both "
                 "regrets.",
                 "section 6, figure 2(d); ours",
-                claims.much_less("c2d", WARY_CODE, FAIR_CODE),
+                claims.much_less("c2d", claims.WARY_CODE, claims.FAIR_CODE),
                 f"{EVERY_PAIR}; significantly: lower by more than 10%",
             ),
         ),
@@ -336,14 +323,14 @@ EXPERIMENTS = (
             PaperClaim(
                 "Both regrets of FCUCB-D, FCTS-D, OP-FCUCB-D and OP-FCTS-D grow sublinearly.",
                 "section 6, figure 3",
-                claims.both_sublinear("c3", (*FAIR, *WARY)),
+                claims.both_sublinear("c3", (*claims.FAIR, *claims.WARY)),
                 SUBLINEAR,
             ),
             PaperClaim(
                 "FCUCB-D, FCTS-D, OP-FCUCB-D and OP-FCTS-D balance reward and fairness better than CUCB-D, MP-TS-D "
                 "and FGreedy-D.",
                 "section 6, figure 3",
-                claims.better_trade((*FAIR, *WARY)),
+                claims.better_trade((*claims.FAIR, *claims.WARY)),
                 "better: a lower fairness regret than each of the three, and a lower reward regret than FGreedy-D, "
                 "the only one of the three that is partly fair",
             ),
@@ -351,25 +338,25 @@ EXPERIMENTS = (
                 "FCUCB-D and FCTS-D outperform OP-FCUCB-D and OP-FCTS-D in both regrets, because these delays do not "
                 "depend on the reward.",
                 "section 6, figure 3",
-                less("c3", FAIR, WARY, MEASURES),
+                less("c3", claims.FAIR, claims.WARY, claims.MEASURES),
                 EVERY_PAIR,
             ),
             PaperClaim(
                 f"{CODES_SENTENCE}both regrets of FCUCB-D and OP-FCUCB-D grow sublinearly.",
                 "section 6, figure 3; ours",
-                claims.both_sublinear("c3", (UCB + CODE, OP_UCB + CODE)),
+                claims.both_sublinear("c3", (claims.UCB + claims.CODE, claims.OP_UCB + claims.CODE)),
             ),
             PaperClaim(
                 f"{CODES_SENTENCE}FCUCB-D and OP-FCUCB-D trade reward for fairness better than the others do.",
                 "section 6, figure 3; ours",
-                claims.better_trade((UCB + CODE, OP_UCB + CODE)),
+                claims.better_trade((claims.UCB + claims.CODE, claims.OP_UCB + claims.CODE)),
                 "better: a lower fairness regret than CUCB-D, MP-TS-D and FGreedy-D, and a lower reward regret than "
                 "FGreedy-D",
             ),
             PaperClaim(
                 f"{CODES_SENTENCE}FCUCB-D and FCTS-D outperform OP-FCUCB-D and OP-FCTS-D in both regrets.",
                 "section 6, figure 3; ours",
-                less("c3", FAIR_CODE, WARY_CODE, MEASURES),
+                less("c3", claims.FAIR_CODE, claims.WARY_CODE, claims.MEASURES),
                 EVERY_PAIR,
             ),
         ),
@@ -394,29 +381,31 @@ EXPERIMENTS = (
             ),
         ),
     ),
-    _other_merits(4, "fixed delays", "Every reward is 200 rounds late;", (), FAIR, ()),
+    _other_merits(4, "fixed delays", "Every reward is 200 rounds late;", (), claims.FAIR, ()),
     _other_merits(
         5,
         "geometric delays",
         "Delays are geometric with success probability 0.05;",
         (),
-        FAIR,
+        claims.FAIR,
         (
             PaperClaim(
                 "FCUCB-D has a lower reward regret than FCTS-D with c = 2, too.",
                 "ours, after figure 1(b)",
-                less("c5-2", [UCB], [TS], [REWARD]),
+                less("c5-2", [claims.UCB], [claims.TS], [claims.REWARD]),
                 "after 40,000 rounds; figure 1, which shows this, has c = 4",
             ),
         ),
     ),
-    _other_merits(6, "Pareto delays", "Delays are Pareto with a tail index of at most 1 per arm;", (TAILS,), FAIR, ()),
+    _other_merits(
+        6, "Pareto delays", "Delays are Pareto with a tail index of at most 1 per arm;", (TAILS,), claims.FAIR, ()
+    ),
     _other_merits(
         7,
         "packet loss",
         "A reward either arrives at once, with a probability that depends on the arm, or never;",
         (LOSSES,),
-        FAIR,
+        claims.FAIR,
         (),
     ),
     _other_merits(
@@ -424,7 +413,7 @@ EXPERIMENTS = (
         "biased delays",
         "A reward of 1 from a good arm (3, 4, 5) and a reward of 0 from a bad one take 6,000 rounds, all others none;",
         (),
-        WARY,
+        claims.WARY,
         (
             PaperClaim(
                 "FGreedy-D performs comparably to FCUCB-D and FCTS-D.",

@@ -11,21 +11,7 @@ import numpy as np
 from evenhand.core.state import Array
 from evenhand.datasets import movielens
 from evenhand.papers.experiment import CompletedRun, ExperimentTable, Runs, of_runs
-from evenhand.papers.huang2020.claims import (
-    BALANCED,
-    BOUNDS,
-    ETA,
-    FILMS,
-    FREE,
-    PAIR,
-    REGRET,
-    ZOOM,
-    bound,
-    bounded_rounds,
-    excess_stars,
-    horizons,
-    opt_nf,
-)
+from evenhand.papers.huang2020 import claims
 from evenhand.papers.panels import curves, finish, lanes_of, name_arms
 from evenhand.papers.verdicts import at, shares
 from evenhand.simulation.figures.panel import bars, grid, mean_and_reach, shade, whiskers
@@ -74,11 +60,11 @@ def final_shares(runs: Runs, part: str, eta: str) -> Figure:
 
 def against_bounds(runs: Runs) -> Figure:
     """Regrets and their bounds over T: figure 5, and with η anew for every T."""
-    run = runs[BOUNDS]
-    panels = {TITLES[ETA]: _fixed_eta, "η = √(KT/(m ln T)) anew for every T (ours)": _eta_by_horizon}
+    run = runs[claims.BOUNDS]
+    panels = {TITLES[claims.ETA]: _fixed_eta, "η = √(KT/(m ln T)) anew for every T (ours)": _eta_by_horizon}
 
     def panel(axes: Axes, title: str) -> None:
-        for name in PAIR:
+        for name in claims.PAIR:
             panels[title](axes, run, name)
         finish(axes, "T (rounds)", "ln(time-averaged regret)", title=title)
 
@@ -88,7 +74,7 @@ def against_bounds(runs: Runs) -> Figure:
 
 def final_ratings(runs: Runs) -> Figure:
     """Final ratings in both readings, and the true ones: figure 6 (a)."""
-    run = runs[FILMS]
+    run = runs[claims.FILMS]
 
     def panel(axes: Axes, attribute: str) -> None:
         _ratings_panel(axes, run, attribute)
@@ -100,14 +86,14 @@ def final_ratings(runs: Runs) -> Figure:
 
 def rating_tables(runs: Runs) -> list[ExperimentTable]:
     """Final ratings in both readings beside the true ones: the numbers of `final_ratings`."""
-    run = runs[FILMS]
+    run = runs[claims.FILMS]
     truth = run.setup.environment.means * movielens.STARS
     kinds = {"mean rating received (stars)": "estimate", "index at the end (stars)": "score"}
-    labels = [name + end for end in (BALANCED, FREE) for name in RATED]
+    labels = [name + end for end in (claims.BALANCED, claims.FREE) for name in RATED]
     tables = []
     for title, attribute in kinds.items():
         columns = [(truth, np.full(len(truth), math.nan))]
-        columns += [_over_lanes(excess_stars(run, label, attribute) + truth) for label in labels]
+        columns += [_over_lanes(claims.excess_stars(run, label, attribute) + truth) for label in labels]
         rows = {
             film: tuple((float(mean[arm]), float(error[arm])) for mean, error in columns)
             for arm, film in enumerate(run.results.names)
@@ -128,18 +114,18 @@ def _over_lanes(stars: Array) -> tuple[Array, Array]:
 
 def films(runs: Runs) -> Figure:
     """Regret for both η, and shares: figures 7 and 6 (b)."""
-    run = runs[FILMS]
-    fairness: Any = run.setup.policies["TSCSF-B" + BALANCED].fairness
+    run = runs[claims.FILMS]
+    fairness: Any = run.setup.policies["TSCSF-B" + claims.BALANCED].fairness
     eta = f"η = √(KT/(m ln T)) = {fairness.eta:.2f}"
 
     def panel(axes: Axes, end: str) -> None:
         if end:
-            _regret_panel(axes, run, end, eta if end == BALANCED else "η = ∞")
+            _regret_panel(axes, run, end, eta if end == claims.BALANCED else "η = ∞")
         else:
-            _shares_panel(axes, run, BALANCED, eta)
+            _shares_panel(axes, run, claims.BALANCED, eta)
             axes.set_xlabel("film")
 
-    return grid((BALANCED, FREE, ""), panel, note=f"{lanes_of(run)}; whiskers likewise")
+    return grid((claims.BALANCED, claims.FREE, ""), panel, note=f"{lanes_of(run)}; whiskers likewise")
 
 
 def _labels(run: CompletedRun, end: str) -> dict[str, str]:
@@ -149,29 +135,29 @@ def _labels(run: CompletedRun, end: str) -> dict[str, str]:
 
 def _regret_panel(axes: Axes, run: CompletedRun, end: str, title: str) -> None:
     """Time-averaged regret, with Opt-F and Opt-NF, and the first rounds enlarged."""
-    labels, free = _labels(run, end), opt_nf(run)
-    curves(axes, run, REGRET, labels, title=title, order=NAMES.values())
+    labels, free = _labels(run, end), claims.opt_nf(run)
+    curves(axes, run, claims.REGRET, labels, title=title, order=NAMES.values())
     inset = axes.inset_axes((0.47, 0.5, 0.5, 0.46))
-    early = run.results.rounds <= ZOOM
+    early = run.results.rounds <= claims.ZOOM
     for label, one in zip(labels, axes.get_lines(), strict=True):
-        mean = run.results.policies[label].curves[REGRET][early].mean(axis=1)
+        mean = run.results.policies[label].curves[claims.REGRET][early].mean(axis=1)
         inset.plot(run.results.rounds[early], mean, linewidth=1.0, color=one.get_color(), linestyle=one.get_linestyle())
     for plot, named in ((axes, True), (inset, False)):
         plot.axhline(0.0, color="black", linewidth=0.9, label="Opt-F" if named else None)
         plot.axhline(free, color="black", linewidth=0.9, linestyle=":", label="Opt-NF" if named else None)
-    inset.set_xlim(0, ZOOM)
+    inset.set_xlim(0, claims.ZOOM)
     inset.tick_params(labelsize=7)
-    inset.set_title(f"first {ZOOM} rounds", fontsize=7.5, pad=2)
+    inset.set_title(f"first {claims.ZOOM} rounds", fontsize=7.5, pad=2)
     _make_room(axes, run, labels, free)
 
 
 def _make_room(axes: Axes, run: CompletedRun, labels: Mapping[str, str], least: float) -> None:
     """The rounds after the inset's fill the lower half on the right, which leaves the upper one to the inset."""
     rounds = run.results.rounds
-    means = [run.results.policies[label].curves[REGRET].mean(axis=1) for label in labels]
+    means = [run.results.policies[label].curves[claims.REGRET].mean(axis=1) for label in labels]
     late = np.concatenate([mean[rounds >= 0.3 * rounds[-1]] for mean in means] + [np.array([0.0])])
-    start = max(float(mean[rounds >= ZOOM][0]) for mean in means)
-    low = min(least, *(float(mean[rounds >= ZOOM].min()) for mean in means))
+    start = max(float(mean[rounds >= claims.ZOOM][0]) for mean in means)
+    low = min(least, *(float(mean[rounds >= claims.ZOOM].min()) for mean in means))
     high = max(start, low + 2.9 * (float(late.max()) - low))
     margin = 0.06 * (high - low)
     axes.set_ylim(low - margin, high + margin)
@@ -189,24 +175,24 @@ def _shares_panel(axes: Axes, run: CompletedRun, end: str, title: str) -> None:
 
 
 def _fixed_eta(axes: Axes, run: CompletedRun, name: str) -> None:
-    rounds, shape = bounded_rounds(run), _look(name) | {"markevery": (0.0, 0.14)}
-    mean, error = mean_and_reach(run.results.policies[f"{name} eta={ETA}"].curves[REGRET][-len(rounds) :])
+    rounds, shape = claims.bounded_rounds(run), _look(name) | {"markevery": (0.0, 0.14)}
+    mean, error = mean_and_reach(run.results.policies[f"{name} eta={claims.ETA}"].curves[claims.REGRET][-len(rounds) :])
     axes.plot(rounds, _logarithm(mean), linewidth=1.5, label=f"{name}: regret", **shape)
     shade(axes, rounds, _logarithm(mean - error), _logarithm(mean + error), shape["color"])
-    bounds = np.log(bound(run, name, rounds))
+    bounds = np.log(claims.bound(run, name, rounds))
     axes.plot(rounds, bounds, linestyle="--", label=f"{name}: bound", fillstyle="none", **shape)
 
 
 def _eta_by_horizon(axes: Axes, run: CompletedRun, name: str) -> None:
-    etas = horizons(run)
-    means = [float(at(run, f"{name} eta={eta}", REGRET, end).mean()) for end, eta in etas.items()]
-    bounds = [float(bound(run, name, end, eta)) for end, eta in etas.items()]
+    etas = claims.horizons(run)
+    means = [float(at(run, f"{name} eta={eta}", claims.REGRET, end).mean()) for end, eta in etas.items()]
+    bounds = [float(claims.bound(run, name, end, eta)) for end, eta in etas.items()]
     axes.plot(list(etas), _logarithm(np.array(means)), label=f"{name}: regret", **_look(name))
     axes.plot(list(etas), np.log(bounds), linestyle="--", label=f"{name}: bound", fillstyle="none", **_look(name))
 
 
 def _look(name: str) -> dict[str, Any]:
-    place = PAIR.index(name)
+    place = claims.PAIR.index(name)
     return {"color": COLOURS[place], "marker": MARKERS[place], "markersize": 4}
 
 
@@ -220,9 +206,9 @@ def _ratings_panel(axes: Axes, run: CompletedRun, attribute: str) -> None:
     places = np.arange(len(run.results.names))
     truth = run.setup.environment.means * movielens.STARS
     axes.hlines(truth, places - 0.45, places + 0.45, color="black", linewidth=1.4, label="true mean rating")
-    labels = [name + end for end in (BALANCED, FREE) for name in RATED]
+    labels = [name + end for end in (claims.BALANCED, claims.FREE) for name in RATED]
     for place, label in enumerate(labels):
-        found = mean_and_reach(excess_stars(run, label, attribute).T + truth[:, np.newaxis])
+        found = mean_and_reach(claims.excess_stars(run, label, attribute).T + truth[:, np.newaxis])
         where, colour = places - 0.35 + 0.7 * place / (len(labels) - 1), COLOURS[place % len(RATED)]
-        filled = colour if BALANCED in label else "none"
+        filled = colour if claims.BALANCED in label else "none"
         whiskers(axes, place, label, where, *found, linestyle="", color=colour, markerfacecolor=filled)

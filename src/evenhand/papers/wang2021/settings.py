@@ -9,28 +9,6 @@ from typing import Any
 from evenhand.papers.experiment import Data, Experiment, PaperClaim, QuickSize
 from evenhand.papers.verdicts import AT_MOST_LOGARITHMIC
 from evenhand.papers.wang2021 import claims, figures, together
-from evenhand.papers.wang2021.claims import (
-    ARS,
-    CASES,
-    CHOICE,
-    CLW,
-    COMPOSITE,
-    EXP3,
-    GAINS,
-    KEPT_BACK,
-    MADE_UP,
-    OBLIVIOUS,
-    OTHERS,
-    RULES,
-    SIZES,
-    SPREADS,
-    UCB,
-    UCB1,
-    W2,
-    W3,
-    W4,
-    WRONG,
-)
 
 SETTING = (
     "Nine Bernoulli arms with means 0.9, 0.8, …, 0.1, one play per step, 100,000 steps, 100 lanes; every policy faces "
@@ -69,13 +47,13 @@ def _against_odaaf(parts: Sequence[str], informed: Sequence[str]) -> tuple[Paper
         PaperClaim(
             "ARS-UCB with f(k) = k² and α = 4 significantly outperforms ODAAF, which knows the delays.",
             "section 4.1, conclusion",
-            together.outperforms(parts, (CHOICE,), informed),
+            together.outperforms(parts, (claims.CHOICE,), informed),
             "significantly: at least a tenth less regret at the end, in every spread",
         ),
         PaperClaim(
             "ARS-UCB significantly outperforms ODAAF whatever its α and f(k).",
             "section 4.1, conclusion (“in all our experiments”)",
-            together.outperforms(parts, OTHERS, informed),
+            together.outperforms(parts, claims.OTHERS, informed),
             "significantly: at least a tenth less regret at the end, in every spread, for every α and f(k) that was "
             "run",
         ),
@@ -94,7 +72,7 @@ def _of_rounds(parts: Sequence[str]) -> tuple[PaperClaim, ...]:
         PaperClaim(
             "Keeping an arm for many steps at a time causes no excessive regret compared to UCB.",
             "section 2.2 (“validated in our simulation results”)",
-            together.outperforms(parts, (CHOICE,), (UCB,), claims.EXCESSIVE),
+            together.outperforms(parts, (claims.CHOICE,), (claims.UCB,), claims.EXCESSIVE),
             "not excessive: less than 1.5 times the regret of the same index, computed anew in every step",
         ),
         PaperClaim(
@@ -110,7 +88,7 @@ def _of_rounds(parts: Sequence[str]) -> tuple[PaperClaim, ...]:
                 claims.less_stuck(parts, other),
                 "in every spread",
             )
-            for words, other in (("the same index computed anew in every step", UCB), ("UCB1", UCB1))
+            for words, other in (("the same index computed anew in every step", claims.UCB), ("UCB1", claims.UCB1))
         ),
     )
 
@@ -122,7 +100,7 @@ def _against_others(parts: Sequence[str], others: Sequence[str]) -> tuple[PaperC
             "ARS-UCB with f(k) = k² and α = 4 significantly outperforms ODAAF's other variants, which know the mean "
             "time that a reward takes, and its variance or its bound.",
             "ours",
-            together.outperforms(parts, (CHOICE,), others),
+            together.outperforms(parts, (claims.CHOICE,), others),
             "significantly: at least a tenth less regret at the end, in every spread in which what the variant needs "
             "to know is finite",
         ),
@@ -135,13 +113,13 @@ def _spread_claims(parts: Sequence[str], informed: Sequence[str], others: Sequen
         PaperClaim(
             "The regret of ARS-UCB with f(k) = k² and α = 4 is at most logarithmic.",
             "section 4.1, conclusion",
-            claims.always_logarithmic(parts, (CHOICE,)),
+            claims.always_logarithmic(parts, (claims.CHOICE,)),
             f"{AT_MOST_LOGARITHMIC}, in every spread",
         ),
         PaperClaim(
             "The regret of ARS-UCB is always at most logarithmic.",
             "section 4.1, conclusion",
-            claims.always_logarithmic(parts, OTHERS),
+            claims.always_logarithmic(parts, claims.OTHERS),
             "always: in every spread, for every α and f(k) that was run; each interval has 95% by itself",
         ),
         *(_against_odaaf(parts, informed) if informed else ()),
@@ -173,9 +151,9 @@ EXPERIMENTS = (
             f"{SETTING} The whole reward of a play arrives after a delay drawn evenly from 10 to 30, or from 0 to 60, "
             "steps."
         ),
-        parts=W2,
-        claims=_spread_claims(W2, RULES),
-        draw=figures.spreads(W2, RULES),
+        parts=claims.W2,
+        claims=_spread_claims(claims.W2, claims.RULES),
+        draw=figures.spreads(claims.W2, claims.RULES),
         quick=QuickSize(lanes=30, horizon=10_000),
         choices=(
             HORIZON,
@@ -194,9 +172,9 @@ EXPERIMENTS = (
             f"{SETTING} The reward of a play arrives in parts: equal ones 30 to 40 or 10 to 20 steps later, or parts "
             "that fall or rise in a line over 100 or 50 steps."
         ),
-        parts=W3,
-        claims=_spread_claims(W3, (COMPOSITE,), RULES[:-1]),
-        draw=figures.spreads(W3, RULES),
+        parts=claims.W3,
+        claims=_spread_claims(claims.W3, (claims.COMPOSITE,), claims.RULES[:-1]),
+        draw=figures.spreads(claims.W3, claims.RULES),
         quick=QuickSize(lanes=30, horizon=10_000),
         choices=(
             HORIZON,
@@ -215,9 +193,9 @@ EXPERIMENTS = (
             f"{SETTING} The reward of a play arrives in parts that never end: they shrink by a factor of 0.8 or 0.9 "
             "per step, or as the power 3 or 2 of time. The paper has no benchmark, as none could be given a bound."
         ),
-        parts=W4,
-        claims=_spread_claims(W4, (), RULES[:-1]),
-        draw=figures.spreads(W4, RULES[:-1]),
+        parts=claims.W4,
+        claims=_spread_claims(claims.W4, (), claims.RULES[:-1]),
+        draw=figures.spreads(claims.W4, claims.RULES[:-1]),
         quick=QuickSize(lanes=30, horizon=10_000),
         choices=(
             HORIZON,
@@ -234,50 +212,50 @@ EXPERIMENTS = (
         title="All spreads together",
         figure="figures 2 to 4",
         setting=f"{SETTING} The twelve spreads of W-2, W-3 and W-4, of whose runs this is another view.",
-        parts=tuple(SPREADS),
+        parts=tuple(claims.SPREADS),
         claims=(
             PaperClaim(
                 "The combination of α = 4 and f(k) = k² behaves better than the others in most instances.",
                 "section 4.1, conclusion",
-                claims.better_in_most(tuple(SPREADS)),
+                claims.better_in_most(tuple(claims.SPREADS)),
                 "better: less regret than every other combination that was run; in most: surely so (the interval of "
                 "the difference is below 0) in more than half of the twelve spreads",
             ),
             PaperClaim(
                 "α = 4 and f(k) = k² lead to small regrets and small variances.",
                 "section 4.1, conclusion",
-                claims.good_choice(tuple(SPREADS)),
+                claims.good_choice(tuple(claims.SPREADS)),
                 "small: surely smaller than with at least half of the other combinations, in more than half of the "
                 "spreads",
             ),
             PaperClaim(
                 "A faster growing f avoids a large constant in the regret: f(k) = k² is better than f(k) = k.",
                 "Remark 1",
-                together.faster_sizes(tuple(SPREADS), (SIZES[0], CHOICE)),
+                together.faster_sizes(tuple(claims.SPREADS), (claims.SIZES[0], claims.CHOICE)),
                 "less regret at the end with α = 4, in every spread",
             ),
             PaperClaim(
                 "Where rewards take long and the horizon is short, a larger α can reduce the regret.",
                 "Remark 1",
-                together.larger_alpha_first(tuple(SPREADS)),
+                together.larger_alpha_first(tuple(claims.SPREADS)),
                 "α = 8 is compared with α = 1 after 3,000 steps, in every spread whose d1, the mean time that a "
                 "reward takes times the largest mean reward, is finite and at least 25 steps",
             ),
             PaperClaim(
                 "Where rewards come soon and the horizon is long, a smaller α behaves better.",
                 "Remark 1",
-                together.smaller_alpha_late(tuple(SPREADS)),
+                together.smaller_alpha_late(tuple(claims.SPREADS)),
                 "α = 1 is compared with α = 8 at the end, in every spread whose d1 is at most 10 steps",
             ),
             PaperClaim(
                 "Theorem 1 bounds the regret in none of the spreads: its constant exceeds the number of steps even at "
                 "α = 8, and it does not cover the paper's α = 4.",
                 "ours, after appendix A",
-                together.theorem_says_nothing(tuple(SPREADS)),
+                together.theorem_says_nothing(tuple(claims.SPREADS)),
                 "computed, not simulated: the number of steps T divided by the theorem's constant c* is below 1",
             ),
         ),
-        draw=figures.combinations(tuple(SPREADS)),
+        draw=figures.combinations(tuple(claims.SPREADS)),
         quick=QuickSize(lanes=30, horizon=10_000),
         choices=(HORIZON, VALUES, STUCK),
     ),
@@ -290,77 +268,77 @@ EXPERIMENTS = (
             "best arm's rewards come d = 10 or 20 steps late once it has been played for 3d steps in a row, all others "
             "after one. Oblivious: delays drawn evenly from 5 to 10, or from 10 to 20, steps."
         ),
-        parts=(*CASES, *MADE_UP),
+        parts=(*claims.CASES, *claims.MADE_UP),
         claims=(
             PaperClaim(
                 "Under non-oblivious delays the regret of CLW is linear.",
                 "section 4.2",
-                claims.bends((CLW,), straight=True),
+                claims.bends((claims.CLW,), straight=True),
                 "linear: a growth exponent above 0.95, in every case",
             ),
             PaperClaim(
                 "Under non-oblivious delays the regret of ARS-EXP3 is sublinear.",
                 "section 4.2",
-                claims.bends((ARS,), straight=False),
+                claims.bends((claims.ARS,), straight=False),
             ),
             PaperClaim(
                 "Under non-oblivious delays ARS-EXP3 outperforms CLW.",
                 "abstract and section 5 (“outperform existing benchmarks”)",
-                claims.less(KEPT_BACK, (ARS,), (CLW,)),
+                claims.less(claims.KEPT_BACK, (claims.ARS,), (claims.CLW,)),
                 "less regret at the end, in every case",
             ),
             PaperClaim(
                 "Under non-oblivious delays ARS-EXP3 is the only efficient policy.",
                 "section 4.2",
-                claims.bends((CLW, EXP3), straight=True),
+                claims.bends((claims.CLW, claims.EXP3), straight=True),
                 "efficient: its regret is sublinear, and those of the others, CLW and EXP3, are linear",
             ),
             PaperClaim(
                 "Under oblivious delays CLW with the right d is only slightly better than ARS-EXP3.",
                 "section 4.2",
-                claims.slightly_better(OBLIVIOUS),
+                claims.slightly_better(claims.OBLIVIOUS),
                 "slightly better: less regret at the end, but at most a fifth less, in every case",
             ),
             PaperClaim(
                 "If its d is 10% too small or too large, CLW can perform worse than ARS-EXP3.",
                 "section 4.2",
-                claims.can_be_worse(OBLIVIOUS),
+                claims.can_be_worse(claims.OBLIVIOUS),
                 "can: in at least one of the cases; their intervals share the error of 5%",
             ),
             PaperClaim(
                 "Under oblivious delays ARS-EXP3 is more robust than CLW without an accurate d.",
                 "section 4.2, end",
-                claims.less(OBLIVIOUS, (ARS,), WRONG),
+                claims.less(claims.OBLIVIOUS, (claims.ARS,), claims.WRONG),
                 "less regret than CLW with a d that is 10% too small or too large, in every case",
             ),
             PaperClaim(
                 "ARS-EXP3 that doubles its guess of an unknown horizon has at most 2.7 times the regret of ARS-EXP3 "
                 "that knows it.",
                 "ours, after section 3.1",
-                together.no_more_than_doubling_costs(tuple(CASES), 2.7),
+                together.no_more_than_doubling_costs(tuple(claims.CASES), 2.7),
                 "in every case; doubling multiplies the bound of Theorem 2 by 2.7",
             ),
             PaperClaim(
                 "Under non-oblivious delays the regret of CLW in its form for gains is linear.",
                 "ours",
-                claims.bends((GAINS,), straight=True),
+                claims.bends((claims.GAINS,), straight=True),
             ),
             PaperClaim(
                 "On the made-up log too, ARS-EXP3 outperforms CLW under non-oblivious delays.",
                 "ours",
-                claims.less(tuple(MADE_UP)[:1], (ARS,), (CLW,)),
+                claims.less(tuple(claims.MADE_UP)[:1], (claims.ARS,), (claims.CLW,)),
             ),
             PaperClaim(
                 "On the made-up log too, CLW with the right d is only slightly better than ARS-EXP3 under oblivious "
                 "delays.",
                 "ours",
-                claims.slightly_better(tuple(MADE_UP)[1:]),
+                claims.slightly_better(tuple(claims.MADE_UP)[1:]),
                 "slightly better: less regret at the end, but at most a fifth less",
             ),
             PaperClaim(
                 "On the made-up log too, CLW can perform worse than ARS-EXP3 if its d is 10% too small or too large.",
                 "ours",
-                claims.can_be_worse(tuple(MADE_UP)[1:]),
+                claims.can_be_worse(tuple(claims.MADE_UP)[1:]),
                 "can: in at least one of the two cases",
             ),
         ),

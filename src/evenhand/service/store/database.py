@@ -18,32 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import orjson
-from sqlalchemy import (
-    JSON,
-    URL,
-    BindParameter,
-    Column,
-    ColumnElement,
-    Connection,
-    Engine,
-    Insert,
-    Select,
-    Table,
-    Text,
-    bindparam,
-    cast,
-    column,
-    create_engine,
-    delete,
-    event,
-    func,
-    insert,
-    inspect,
-    make_url,
-    select,
-    text,
-    tuple_,
-)
+import sqlalchemy as sa
 from sqlalchemy.exc import ArgumentError, DataError, DBAPIError, IntegrityError, TimeoutError
 
 from evenhand.core.errors import EvenhandError
@@ -80,7 +55,7 @@ class Database:
         if lite and read_only:
             address = _read_only_address(self.name)
             more["creator"] = lambda: sqlite3.connect(address, LOCK_TIMEOUT, check_same_thread=False, uri=True)
-        self.engine = create_engine(
+        self.engine = sa.create_engine(
             self.url,
             connect_args=options,
             pool_size=8,
@@ -112,7 +87,7 @@ class Database:
         self.engine.dispose()
 
     @contextmanager
-    def transaction(self, writes: bool) -> Iterator[Connection]:
+    def transaction(self, writes: bool) -> Iterator[sa.Connection]:
         """A transaction: all of it is committed durably, or nothing."""
         if self._checks_file:
             self._check_file()
@@ -154,7 +129,7 @@ class Database:
     def _turn(self, writes: bool) -> AbstractContextManager[None]:
         return nullcontext() if self._turns is None or not writes else self._turns.turn()
 
-    def _options(self, connection: Connection, writes: bool) -> None:
+    def _options(self, connection: sa.Connection, writes: bool) -> None:
         connection.execution_options(writes=writes)
         if not writes and self.engine.dialect.name == "postgresql":  # SQLite's readers see one state anyway
             connection.execution_options(isolation_level="REPEATABLE READ")
@@ -162,10 +137,10 @@ class Database:
     def ready(self) -> None:
         """Return if the database can be read, and the last write succeeded; if not, another one is tried."""
         with self.transaction(writes=False) as connection:
-            connection.execute(text("SELECT count(*) FROM allocations WHERE id = 0"))
+            connection.execute(sa.text("SELECT count(*) FROM allocations WHERE id = 0"))
         if not self._writable:
             with self.transaction(writes=True) as connection:
-                connection.execute(text("UPDATE alembic_version SET version_num = version_num"))
+                connection.execute(sa.text("UPDATE alembic_version SET version_num = version_num"))
 
     def purge(self) -> None:
         """Write an SQLite file anew, so that nothing that was removed is left in unused parts of it or of its log.
@@ -220,9 +195,9 @@ class Database:
     def revision(self) -> str | None:
         """The version of the tables; None where there are none."""
         with self.transaction(writes=False) as connection:
-            if not inspect(connection).has_table("alembic_version"):
+            if not sa.inspect(connection).has_table("alembic_version"):
                 return None
-            row = connection.execute(text("SELECT version_num FROM alembic_version")).one_or_none()
+            row = connection.execute(sa.text("SELECT version_num FROM alembic_version")).one_or_none()
         return None if row is None else str(row.version_num)
 
     def migrate(self) -> None:
@@ -233,7 +208,7 @@ class Database:
         config = _migrations()
         with self.transaction(writes=True) as connection:
             if self.engine.dialect.name == "postgresql":
-                connection.execute(text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
+                connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
 
@@ -244,15 +219,15 @@ class Database:
                 os.close(os.open(str(self.url.database), os.O_CREAT | os.O_RDWR, 0o600))
 
 
-def owe(connection: Connection, work: str) -> None:
+def owe(connection: sa.Connection, work: str) -> None:
     """Write down, in the transaction that makes it necessary, what is to be done after it."""
     if work == PURGE and connection.dialect.name == "postgresql":  # which does so by itself
         return
-    connection.execute(delete(owed).where(owed.c.work == work))
-    connection.execute(insert(owed), {"work": work, "since": time.time()})
+    connection.execute(sa.delete(owed).where(owed.c.work == work))
+    connection.execute(sa.insert(owed), {"work": work, "since": time.time()})
 
 
-def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+def insert_rows(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert rows that all have the same columns; into PostgreSQL with one statement, whatever their number.
 
     SQLAlchemy takes as long for each row as a decision does, so that SQLite is given them as they are.
@@ -261,40 +236,42 @@ def insert_rows(connection: Connection, table: Table, rows: Sequence[Mapping[str
         names = tuple(rows[0])
         connection.exec_driver_sql(_statement(table, names), list(map(itemgetter(*names), rows)))
     elif len(rows) == 1:
-        connection.execute(insert(table), rows)
+        connection.execute(sa.insert(table), rows)
     else:
         connection.execute(_insertion(table, tuple(rows[0])), {"rows": orjson.dumps(rows).decode()})
 
 
 @cache
-def _statement(table: Table, names: tuple[str, ...]) -> str:
+def _statement(table: sa.Table, names: tuple[str, ...]) -> str:
     """SQLite's statement that inserts a row of these columns."""
     columns = ", ".join(f'"{name}"' for name in names)
     return f"INSERT INTO {table.name} ({columns}) VALUES ({', '.join('?' * len(names))})"
 
 
 @cache
-def _insertion(table: Table, names: tuple[str, ...]) -> Insert:
-    return insert(table).from_select(names, _records([table.c[name] for name in names], bindparam("rows", type_=Text)))
+def _insertion(table: sa.Table, names: tuple[str, ...]) -> sa.Insert:
+    return sa.insert(table).from_select(
+        names, _records([table.c[name] for name in names], sa.bindparam("rows", type_=sa.Text))
+    )
 
 
-Columns = Sequence[Column[Any]]
+Columns = Sequence[sa.Column[Any]]
 
 
-def one_of(connection: Connection, columns: Columns, rows: Sequence[Sequence[Any]]) -> ColumnElement[bool]:
+def one_of(connection: sa.Connection, columns: Columns, rows: Sequence[Sequence[Any]]) -> sa.ColumnElement[bool]:
     """The condition that some columns have the values of one of these rows, of which there may be hundreds."""
     if connection.dialect.name != "postgresql":
-        return tuple_(*columns).in_(rows)
+        return sa.tuple_(*columns).in_(rows)
     names = [str(one.name) for one in columns]
     values = [dict(zip(names, row, strict=True)) for row in rows]
-    return tuple_(*columns).in_(_records(columns, bindparam("rows", orjson.dumps(values).decode(), Text)))
+    return sa.tuple_(*columns).in_(_records(columns, sa.bindparam("rows", orjson.dumps(values).decode(), sa.Text)))
 
 
-def _records(columns: Columns, rows: BindParameter[Any]) -> Select[Any]:
+def _records(columns: Columns, rows: sa.BindParameter[Any]) -> sa.Select[Any]:
     """Rows as a table of PostgreSQL, sent as JSON, which takes a tenth of the time of sending an array per column."""
-    records = func.json_to_recordset(cast(rows, JSON))
-    typed = [column(one.name, one.type) for one in columns]
-    return select(*records.table_valued(*typed).render_derived(with_types=True).c)
+    records = sa.func.json_to_recordset(sa.cast(rows, sa.JSON))
+    typed = [sa.column(one.name, one.type) for one in columns]
+    return sa.select(*records.table_valued(*typed).render_derived(with_types=True).c)
 
 
 class _Turns:
@@ -360,13 +337,13 @@ def _read_only_address(path: str) -> str:
     return f"file:{quote(path)}?mode=ro{whole}"
 
 
-def _url(name: str) -> URL:
+def _url(name: str) -> sa.URL:
     """The URL of a name; no message repeats it, as it may contain a password."""
     if "://" not in name and not re.match(r"postgres\w*(\+\w+)?:", name):
-        url = URL.create("sqlite", database=name)
+        url = sa.URL.create("sqlite", database=name)
     else:
         try:
-            url = make_url(name)
+            url = sa.make_url(name)
         except (ArgumentError, ValueError):
             raise EvenhandError("the database must be a path or a URL such as postgresql://user@host/name") from None
     kind = url.get_backend_name()
@@ -385,10 +362,10 @@ def _url(name: str) -> URL:
     return url.set(drivername="sqlite")
 
 
-def _prepare(engine: Engine, read_only: bool) -> None:
+def _prepare(engine: sa.Engine, read_only: bool) -> None:
     """Configure SQLite: commits are durable, readers do not wait for the writer, and a writer locks from the start."""
 
-    @event.listens_for(engine, "connect")
+    @sa.event.listens_for(engine, "connect")
     def opened(connection: Any, _: Any) -> None:
         connection.isolation_level = None  # transactions begin explicitly, below
         if read_only:
@@ -397,8 +374,8 @@ def _prepare(engine: Engine, read_only: bool) -> None:
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
 
-    @event.listens_for(engine, "begin")
-    def begun(connection: Connection) -> None:
+    @sa.event.listens_for(engine, "begin")
+    def begun(connection: sa.Connection) -> None:
         writes = connection.get_execution_options().get("writes", True)
         connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from evenhand.core import validate
+from evenhand.core.descriptions import described_by
 from evenhand.core.state import Array
 from evenhand.policy.merit import Linear, Merit
 from evenhand.theory.bounds.gaps import Numbers, rounds_of
@@ -19,24 +20,25 @@ if TYPE_CHECKING:
 
 GRID = 200  # quantiles q to take a minimum over
 
+#: Arguments that mean the same in several of these bounds, and what most of them return.
+ARGUMENTS = {
+    "rounds": "T ≥ 1.",
+    "means": "(arms,), μ_i in [0, 1].",
+    "plays": "m.",
+    "merit": "with its Lipschitz constant M and its minimum λ.",
+    "delay": "of the rewards.",
+    "constant": "C, in which the paper hides a power of ln T; it gives none.",
+}
+RETURNS = "The bounds on reward regret and on fairness regret, in the shape of ``rounds``."
 
+
+@described_by(ARGUMENTS, RETURNS)
 def fcucb_d_regret(
     rounds: Numbers, means: Numbers, plays: int, merit: Merit, delay: Delay, constant: float = 1.0
 ) -> tuple[Array, Array]:
     """Reward and fairness regret of FCUCB-D when delays do not depend on rewards, up to a constant and to logarithms.
 
     ``C min_q {K/q sqrt(T) + m d*(q)}``, and ``M m/λ`` times that; d*(q) is the largest of the arms' q-quantiles.
-
-    Args:
-        rounds: T ≥ 1.
-        means: (arms,), μ_i in [0, 1].
-        plays: m.
-        merit: with its Lipschitz constant M and its minimum λ.
-        delay: of the rewards.
-        constant: C, in which the paper hides a power of ln T; it gives none.
-
-    Returns:
-        The bounds on reward regret and on fairness regret, in the shape of ``rounds``.
 
     Example:
         >>> from evenhand.delays import Fixed
@@ -53,21 +55,14 @@ def fcucb_d_regret(
     return reward, merit.lipschitz * plays / merit.minimum * reward
 
 
+@described_by(ARGUMENTS, RETURNS)
 def fcts_d_regret(
     rounds: Numbers, means: Numbers, plays: int, merit: Merit, delay: Delay, constant: float = 1.0
 ) -> tuple[Array, Array]:
     """Expected reward and fairness regret of FCTS-D over means drawn uniformly; the expressions of `fcucb_d_regret`.
 
     Args:
-        rounds: T ≥ 1.
         means: (arms,), μ_i in [0, 1]; the bound is on the average over them.
-        plays: m.
-        merit: with its Lipschitz constant M and its minimum λ.
-        delay: of the rewards.
-        constant: C.
-
-    Returns:
-        The bounds on reward regret and on fairness regret, in the shape of ``rounds``.
 
     Example:
         >>> from evenhand.delays import Fixed
@@ -80,6 +75,7 @@ def fcts_d_regret(
     return fcucb_d_regret(rounds, means, plays, merit, delay, constant)
 
 
+@described_by(ARGUMENTS, RETURNS)
 def op_fcucb_d_regret(
     rounds: Numbers, means: Numbers, plays: int, merit: Merit, delay: Delay, constant: float = 1.0
 ) -> tuple[Array, Array]:
@@ -88,17 +84,6 @@ def op_fcucb_d_regret(
     ``C min_q {m (1 − q) T + K d*(q) sqrt(T)}`` and ``C (M m K/λ) min_q {(1 − q) T + d*(q) sqrt(T)}``
 
     Taken literally a delay of 0 makes the second term vanish; d*(q) counts as 1 at least.
-
-    Args:
-        rounds: T ≥ 1.
-        means: (arms,), μ_i in [0, 1].
-        plays: m.
-        merit: with its Lipschitz constant M and its minimum λ.
-        delay: of the rewards.
-        constant: C, in which the paper hides a power of ln T; it gives none.
-
-    Returns:
-        The bounds on reward regret and on fairness regret, in the shape of ``rounds``.
 
     Example:
         >>> from evenhand.delays import Fixed
@@ -116,6 +101,7 @@ def op_fcucb_d_regret(
     return reward, _slope(merit, plays, arms) * constant * (lost + learning).min(axis=-1)
 
 
+@described_by(ARGUMENTS, RETURNS)
 def op_fcts_d_regret(
     rounds: Numbers, means: Numbers, plays: int, merit: Merit, delay: Delay, constant: float = 1.0
 ) -> tuple[Array, Array]:
@@ -126,15 +112,7 @@ def op_fcts_d_regret(
     Taken literally a delay of 0 makes the second term vanish; d*(q) counts as 1 at least.
 
     Args:
-        rounds: T ≥ 1.
         means: (arms,), μ_i in [0, 1]; the bound is on the average over them.
-        plays: m.
-        merit: with its Lipschitz constant M and its minimum λ.
-        delay: of the rewards.
-        constant: C, in which the paper hides a power of ln T; it gives none.
-
-    Returns:
-        The bounds on reward regret and on fairness regret, in the shape of ``rounds``.
 
     Example:
         >>> from evenhand.delays import Fixed
@@ -158,6 +136,7 @@ class Instance(NamedTuple):
     merit: Merit
 
 
+@described_by(ARGUMENTS)
 def linear_fairness_instances(rounds: int, without: str = "minimum") -> tuple[Instance, Instance, float]:
     """Two instances on which no algorithm has a small fairness regret, for want of an assumption on the merit.
 
@@ -170,7 +149,6 @@ def linear_fairness_instances(rounds: int, without: str = "minimum") -> tuple[In
     largest merit is more than twice the smallest.
 
     Args:
-        rounds: T ≥ 1.
         without: ``"minimum"`` (Assumption 1 (i)) or ``"lipschitz"`` (Assumption 2).
 
     Returns:

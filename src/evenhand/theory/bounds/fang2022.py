@@ -8,11 +8,23 @@ from __future__ import annotations
 import numpy as np
 
 from evenhand.core import validate
+from evenhand.core.descriptions import described_by
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array
 from evenhand.theory.bounds.gaps import Numbers, for_arms, gaps_of, rounds_of
 
+#: Arguments that mean the same in several of these bounds, and what most of them return.
+ARGUMENTS = {
+    "rounds": "T ≥ 1.",
+    "means": "(arms,), μ_k in [0, 1].",
+    "fractions": "(arms,), shares τ_k.",
+    "penalties": "A_k, one number or one per arm.",
+    "constant": "the theorem's universal constant C, which the paper does not state.",
+}
+RETURNS = "Units of reward, in the shape of ``rounds``."
 
+
+@described_by(ARGUMENTS, RETURNS)
 def hard_threshold_regret(
     rounds: Numbers, means: Numbers, fractions: Numbers, penalties: Numbers, printed: bool = True
 ) -> Array:
@@ -24,14 +36,7 @@ def hard_threshold_regret(
     (b) of the theorem, which gives ``(8 ln T/Δ − Δ τ T)_+``; ``printed=False`` takes that one.
 
     Args:
-        rounds: T ≥ 1.
-        means: (arms,), μ_k in [0, 1].
-        fractions: (arms,), shares τ_k.
-        penalties: A_k, one number or one per arm.
         printed: whether the last term is as printed.
-
-    Returns:
-        Units of reward, in the shape of ``rounds``.
 
     Example:
         >>> setting = [0.9, 0.8, 0.1], 0.2, 0.3
@@ -52,6 +57,7 @@ def hard_threshold_regret(
     return np.asarray(left.sum(axis=-1) + kept.sum(axis=-1))
 
 
+@described_by(ARGUMENTS)
 def fairness_margin(rounds: Numbers, fractions: Numbers) -> Array:
     """By how much A_k must exceed Δ_k for every arm to get ⌊τ_k T⌋ plays, with a probability that goes to 1:
     ``min(sqrt(32 ln T/(τ_k T)), 1)``.
@@ -59,7 +65,6 @@ def fairness_margin(rounds: Numbers, fractions: Numbers) -> Array:
     The theorem asks it of all arms, the best one included, whose gap is 0.
 
     Args:
-        rounds: T ≥ 1.
         fractions: (arms,), shares τ_k; where one is 0 nothing is owed, and the margin is 1.
 
     Returns:
@@ -81,6 +86,7 @@ def fairness_margin(rounds: Numbers, fractions: Numbers) -> Array:
     return np.where(share > 0.0, np.minimum(margin, 1.0), 1.0)
 
 
+@described_by(ARGUMENTS)
 def missing_plays(rounds: Numbers, means: Numbers, fractions: Numbers, penalties: Numbers) -> Array:
     """Plays that hard-threshold UCB may leave missing to an arm, ``E (τ_k T − N_k(T))_+``:
     ``τ_k (K + 32 K ln T/(A_k − Δ_k)²)/c_0 + 1``, ``c_0 = 1 − Σ τ``.
@@ -89,10 +95,7 @@ def missing_plays(rounds: Numbers, means: Numbers, fractions: Numbers, penalties
     holds but for an event of probability 2K/T, in which an arm misses at most τ_k T: that is 2K τ_k plays more.
 
     Args:
-        rounds: T ≥ 1.
-        means: (arms,), μ_k in [0, 1].
         fractions: (arms,), shares τ_k with a sum below 1.
-        penalties: A_k, one number or one per arm.
 
     Returns:
         The shape of ``rounds`` and (arms,), in plays; NaN where ``A_k − Δ_k < sqrt(32 K ln T/T)``, about which the
@@ -119,6 +122,7 @@ def missing_plays(rounds: Numbers, means: Numbers, fractions: Numbers, penalties
     return np.where((over > 0.0) & (over >= least), missing + 2.0 * arms * share, np.nan)
 
 
+@described_by(ARGUMENTS)
 def max_violation_slopes(means: Numbers, penalties: Numbers) -> Array:
     """The slopes a in ``E max_t (τ_k t − N_k(t))_+ ≤ a_k ln T + O(1)`` of hard-threshold UCB, for optimal and
     critical arms.
@@ -126,10 +130,6 @@ def max_violation_slopes(means: Numbers, penalties: Numbers) -> Array:
     With the arms in falling order of A + μ, for the j-th one:
     ``a_j = 8 Σ_{d≤j} (j−d+1) {Σ_{m<d} (μ_d + A_d − μ_m)^−2 + Σ_{m>d} (μ_d + A_d − μ_m − A_m)^−2}``; inf where a
     difference is 0.
-
-    Args:
-        means: (arms,), μ_k in [0, 1].
-        penalties: A_k, one number or one per arm.
 
     Returns:
         (arms,), in the order of the arms; NaN for non-critical arms, about which the theorem is silent.
@@ -152,18 +152,14 @@ def max_violation_slopes(means: Numbers, penalties: Numbers) -> Array:
     return np.where(price >= gaps, slopes, np.nan)
 
 
+@described_by(ARGUMENTS, RETURNS)
 def hard_threshold_regret_gap_free(rounds: Numbers, fractions: Numbers, constant: float = 1.0) -> Array:
     """Penalised regret of hard-threshold UCB for any means.
 
     ``8 sqrt(T ln T) Σ sqrt(τ_k) + 8 sqrt((1 − τ_min) K T ln T) + C sqrt(K T ln T)``
 
     Args:
-        rounds: T ≥ 1.
         fractions: (arms,), shares τ_k > 0.
-        constant: the theorem's universal constant C, which the paper does not state.
-
-    Returns:
-        The bound, in reward, in the shape of ``rounds``.
 
     Example:
         >>> bool(hard_threshold_regret_gap_free(10_000, [0.1, 0.1]) < 10_000)
@@ -178,16 +174,12 @@ def hard_threshold_regret_gap_free(rounds: Numbers, fractions: Numbers, constant
     return np.asarray(scale * (8.0 * np.sqrt(share).sum() + spread))
 
 
+@described_by(ARGUMENTS, RETURNS)
 def penalized_regret_lower(rounds: Numbers, fractions: Numbers, constant: float = 1.0) -> Array:
     """Penalised regret that no policy can stay below for all means: ``C (1 − Σ τ) sqrt((K − 1) T)``.
 
     Args:
-        rounds: T ≥ 1.
         fractions: (arms,), shares τ_k with a sum below 1.
-        constant: the theorem's universal constant C, which the paper does not state.
-
-    Returns:
-        Units of reward, in the shape of ``rounds``.
 
     Example:
         >>> float(penalized_regret_lower(100, [0.25, 0.25]))

@@ -8,20 +8,24 @@ from __future__ import annotations
 import numpy as np
 
 from evenhand.core import validate
+from evenhand.core.descriptions import described_by
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array
 from evenhand.theory.bounds.gaps import Numbers, for_arms, gaps_of, rounds_of
 
+#: Arguments that mean the same in several of these bounds, and what most of them return.
+ARGUMENTS = {
+    "rounds": "T ≥ 1.",
+    "means": "(arms,), μ_i in [0, 1].",
+    "fractions": "(arms,), promised shares r_i.",
+    "alpha": "α > 1 of the proof.",
+}
+RETURNS = "Units of reward, in the shape of ``rounds``."
 
+
+@described_by(ARGUMENTS, RETURNS)
 def ucb1_regret(rounds: Numbers, means: Numbers) -> Array:
     """Regret of UCB1: ``Σ_{Δ_i>0} 8 ln T/Δ_i + (1 + π²/3) Σ Δ_i``.
-
-    Args:
-        rounds: T ≥ 1.
-        means: (arms,), μ_i in [0, 1].
-
-    Returns:
-        Units of reward, in the shape of ``rounds``.
 
     Example:
         >>> round(float(ucb1_regret(1000, [0.8, 0.3])), 2)
@@ -34,17 +38,10 @@ def ucb1_regret(rounds: Numbers, means: Numbers) -> Array:
     return np.asarray(8.0 * np.log(time) * (1.0 / gaps[gaps > 0.0]).sum() + (1.0 + np.pi**2 / 3.0) * gaps.sum())
 
 
+@described_by(ARGUMENTS, RETURNS)
 def fucb_regret(rounds: Numbers, means: Numbers, fractions: Numbers) -> Array:
     """r-regret of FUCB: ``(1 + π²/3) Σ Δ_i + Σ_{i∈S(T)} Δ_i (8 ln T/Δ_i² − r_i T)``,
     ``S(T) = {i : r_i T < 8 ln T/Δ_i²}``.
-
-    Args:
-        rounds: T ≥ 1.
-        means: (arms,), μ_i in [0, 1].
-        fractions: (arms,), promised shares r_i.
-
-    Returns:
-        Units of reward, in the shape of ``rounds``.
 
     Example:
         >>> bool(fucb_regret(1000, [0.8, 0.3], [0.0, 0.0]) == ucb1_regret(1000, [0.8, 0.3]))
@@ -60,16 +57,9 @@ def fucb_regret(rounds: Numbers, means: Numbers, fractions: Numbers) -> Array:
     return np.asarray((delta * extra).sum(axis=-1) + (1.0 + np.pi**2 / 3.0) * gaps.sum())
 
 
+@described_by(ARGUMENTS, RETURNS)
 def t_fucb_regret(rounds: Numbers, means: Numbers, fractions: Numbers) -> Array:
     """r-regret of T-FUCB; the same expression as `fucb_regret`.
-
-    Args:
-        rounds: T ≥ 1.
-        means: (arms,), μ_i in [0, 1].
-        fractions: (arms,), promised shares r_i.
-
-    Returns:
-        The bound, in reward, in the shape of ``rounds``.
 
     Example:
         >>> bool(t_fucb_regret(1000, [0.8, 0.3], [0.1, 0.1]) == fucb_regret(1000, [0.8, 0.3], [0.1, 0.1]))
@@ -80,6 +70,7 @@ def t_fucb_regret(rounds: Numbers, means: Numbers, fractions: Numbers) -> Array:
     return fucb_regret(rounds, means, fractions)
 
 
+@described_by(ARGUMENTS, RETURNS)
 def naive_regret(
     rounds: Numbers, means: Numbers, fractions: Numbers, epsilon: float = 0.1, alpha: float = 2.0
 ) -> Array:
@@ -92,13 +83,7 @@ def naive_regret(
 
     Args:
         rounds: T ≥ 2.
-        means: (arms,), μ_i in [0, 1].
-        fractions: (arms,), promised shares r_i.
         epsilon: ε in (0, 1].
-        alpha: α > 1 of the proof.
-
-    Returns:
-        Units of reward, in the shape of ``rounds``.
 
     Example:
         >>> bool(naive_regret(10**6, [0.8, 0.3], [0.1, 0.1]) < 0.9 * 10**6)
@@ -114,6 +99,7 @@ def naive_regret(
     return np.asarray(exploring + mistaken + 2.0 * rest * time ** (1.0 - alpha))
 
 
+@described_by(ARGUMENTS)
 def naive_epsilon(rounds: Numbers, means: Numbers, fractions: Numbers, alpha: float = 2.0) -> Array:
     """The ε of NAIVE for which `naive_regret` is least: ``(K/2 · f · sqrt(α ln T/(2T)) / Σ Δ_i)^(2/3)``, at most 1.
 
@@ -124,9 +110,6 @@ def naive_epsilon(rounds: Numbers, means: Numbers, fractions: Numbers, alpha: fl
 
     Args:
         rounds: T ≥ 2.
-        means: (arms,), μ_i in [0, 1].
-        fractions: (arms,), promised shares r_i.
-        alpha: α > 1 of the proof.
 
     Returns:
         ε in [0, 1], in the shape of ``rounds``.
@@ -189,16 +172,9 @@ def fucb_alpha(fraction: float, arms: int, tolerance: float = 0.0) -> float:
     return 1.0 if behind <= 1.0 else float(np.log(1.0 / fraction) / np.log(behind / fraction))
 
 
+@described_by(ARGUMENTS, RETURNS)
 def any_fair_regret(rounds: Numbers, means: Numbers, fractions: Numbers) -> Array:
     """r-regret of any policy that is fair: ``T Δ_K (1 − Σ r)``, Δ_K being the largest gap.
-
-    Args:
-        rounds: T ≥ 1.
-        means: (arms,), μ_i.
-        fractions: (arms,), promised shares r_i.
-
-    Returns:
-        Units of reward, in the shape of ``rounds``.
 
     Example:
         >>> float(any_fair_regret(100, [0.75, 0.25], [0.25, 0.25]))
