@@ -23,6 +23,7 @@ from evenhand import InfeasiblePromise, compare, sweep
 from evenhand.algorithms.registry import ALGORITHMS, Algorithm
 from evenhand.cli import main as cli
 from evenhand.core.descriptions import described as described_arguments
+from evenhand.core.descriptions import texts
 from evenhand.core.parts import kinds, parameters_of
 from evenhand.messages.answers import Answer
 from evenhand.messages.changes import Promise, Stated
@@ -151,7 +152,7 @@ def needs_example(thing: Any) -> bool:
         or getattr(thing, "_is_protocol", False)
     )
     returned = any(re.search(rf"\b{thing.__name__}\b", str(one.__annotations__.get("return"))) for one in FUNCTIONS)
-    described = re.search("^    (Args|Attributes):$", thing.__doc__ or "", flags=re.MULTILINE)
+    described = re.search("^    (Args|Attributes):$", thing.__doc__ or "", flags=re.MULTILINE) or texts(thing)
     return thing not in bases and not abstract and not issubclass(thing, Exception) and not returned and not described
 
 

@@ -22,17 +22,11 @@ class LeaseOver(EvenhandError):
 
 
 class LeasedDecision(NamedTuple):
-    """A decision that was drawn from a lease.
+    """A decision that was drawn from a lease."""
 
-    Attributes:
-        id: identifies the decision when its rewards are sent, as that of any other decision.
-        position: of the decision in the lease, counted from 0.
-        names: of the arms that play.
-    """
-
-    id: str
-    position: int
-    names: tuple[str, ...]
+    id: str  # identifies the decision when its rewards are sent, as that of any other decision
+    position: int  # of the decision in the lease, counted from 0
+    names: tuple[str, ...]  # of the arms that play
 
 
 # A decision of its fields: what `LeasedDecision._make` does, in a third of the time.

@@ -33,8 +33,8 @@ def complete(function: Callable[..., Any], common: Mapping[str, str]) -> None:
     """Describe the arguments that a docstring leaves out as ``common`` does, in the order of the signature."""
     sections = (inspect.getdoc(function) or "").split("\n\n")
     place = next((at for at, section in enumerate(sections) if section.startswith(SECTIONS)), len(sections))
-    texts = {**common, **described(function)}
-    lines = [f"    {name}: {texts[name]}" for name in inspect.signature(function).parameters if name in texts]
+    known = {**common, **described(function)}
+    lines = [f"    {name}: {known[name]}" for name in inspect.signature(function).parameters if name in known]
     replaced = place < len(sections) and sections[place].startswith("Args:")
     sections[place : place + replaced] = ["\n".join(["Args:", *lines])] if lines else []
     function.__doc__ = "\n\n".join(sections)
@@ -56,7 +56,7 @@ def described_by(common: Mapping[str, str], returns: str = "") -> Callable[[Func
 def texts(record: type) -> dict[str, str]:
     """What each field of a record means: the comment beside it, or where that takes more than a line those above."""
     found: dict[str, str] = {}
-    for cls in reversed(record.__mro__[:-1]):
+    for cls in (one for one in reversed(record.__mro__) if one.__module__ != "builtins"):
         found |= _classes(cls.__module__).get(cls.__name__, {})
     return found
 

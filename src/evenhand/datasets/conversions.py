@@ -41,19 +41,13 @@ PLACES = {
 
 @dataclass(frozen=True, eq=False)
 class Conversions:
-    """What became of the clicks on some ads.
+    """What became of the clicks on some ads."""
 
-    Attributes:
-        titles: hashed titles of the products, the most clicked first.
-        clicks: (ads,), clicks on each ad in the log.
-        sales: (ads,), how many of them converted.
-        delays: for each ad, one row per conversion of known delay: seconds from click to conversion, and clicks on the
-            ad in the week before.
-    """
-
-    titles: tuple[str, ...]
-    clicks: Array
-    sales: Array
+    titles: tuple[str, ...]  # hashed titles of the products, the most clicked first
+    clicks: Array  # (ads,), clicks on each ad in the log
+    sales: Array  # (ads,), how many of them converted
+    # for each ad, one row per conversion of known delay: seconds from click to conversion, and clicks on the ad in the
+    # week before
     delays: tuple[Array, ...]
 
     def environment(self, rates: Any = None, click_rate: float = CLICK_RATE) -> Environment:

@@ -42,10 +42,6 @@ SCALE = np.arange(0.5, STARS + 0.1, 0.5)
 class Copy:
     """The files of a copy of MovieLens.
 
-    Attributes:
-        ratings: with the columns userId, movieId and rating.
-        films: with the columns movieId and title.
-
     Example:
         >>> import pathlib, tempfile
         >>> folder = pathlib.Path(tempfile.mkdtemp())
@@ -55,8 +51,8 @@ class Copy:
         {1: 'Blue (2001)'}
     """
 
-    ratings: Sheet
-    films: Sheet
+    ratings: Sheet  # with the columns userId, movieId and rating
+    films: Sheet  # with the columns movieId and title
 
     def titles(self) -> dict[int, str]:
         """The title of each film by its number.

@@ -29,12 +29,6 @@ from evenhand.environment.world import Environment
 class Histograms:
     """How often each film got each rating.
 
-    Attributes:
-        films: titles, the most rated first; where films share a title, their numbers follow it.
-        counts: (films, ratings), how often each of `SCALE` was given.
-        source: where they are from.
-        least: films with no more ratings than this are left out.
-
     Example:
         >>> import numpy as np
         >>> counts = np.array([[0, 0, 0, 0, 0, 0, 0, 2, 0, 2], [0, 1, 0, 0, 0, 0, 0, 0, 0, 0]])
@@ -42,10 +36,10 @@ class Histograms:
         array([0.9])
     """
 
-    films: tuple[str, ...]
-    counts: NDArray[np.int64]
-    source: str
-    least: int = 0
+    films: tuple[str, ...]  # titles, the most rated first; where films share a title, their numbers follow it
+    counts: NDArray[np.int64]  # (films, ratings), how often each of `SCALE` was given
+    source: str  # where they are from
+    least: int = 0  # films with no more ratings than this are left out
 
     def environment(self, more_than: int) -> Environment:
         """The films with more ratings than ``more_than`` as arms.

@@ -24,13 +24,9 @@ MAX_ENUMERATED = 15
 
 @frozen
 class AvailabilityTraits:
-    """What is true of a model of who can play.
+    """What is true of a model of who can play."""
 
-    Attributes:
-        sleeping: whether an arm may be unavailable in a round.
-    """
-
-    sleeping: bool = True
+    sleeping: bool = True  # whether an arm may be unavailable in a round
 
 
 class Availability(Part, ABC):

@@ -41,19 +41,12 @@ class Channel(Protocol):
 
 @frozen
 class FeedbackTraits:
-    """What is true of a feedback model, for those who combine it with others.
+    """What is true of a feedback model, for those who combine it with others."""
 
-    Attributes:
-        random: whether it needs a uniform number for every arm and round.
-        anonymous: whether rewards of different plays come back as one sum.
-        immediate: whether every reward is known at the end of its own round.
-        biased: whether the time that a reward takes depends on the reward.
-    """
-
-    random: bool = False
-    anonymous: bool = False
-    immediate: bool = False
-    biased: bool = False
+    random: bool = False  # whether it needs a uniform number for every arm and round
+    anonymous: bool = False  # whether rewards of different plays come back as one sum
+    immediate: bool = False  # whether every reward is known at the end of its own round
+    biased: bool = False  # whether the time that a reward takes depends on the reward
 
 
 class FeedbackRules(NamedTuple):

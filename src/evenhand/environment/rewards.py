@@ -27,17 +27,11 @@ BETA_EDGE = 1e-12  # means of Beta rewards closer to 0 or 1 are drawn as if they
 
 @frozen
 class RewardTraits:
-    """What is true of a reward model, for those who combine it with others.
+    """What is true of a reward model, for those who combine it with others."""
 
-    Attributes:
-        in_hindsight: whether policies are compared with the arm that earned most in the run.
-        binary: whether every reward is 0 or 1.
-        drifting: whether means change over the rounds; `Rewards.means_at` has those of each.
-    """
-
-    in_hindsight: bool = False
-    binary: bool = False
-    drifting: bool = False
+    in_hindsight: bool = False  # whether policies are compared with the arm that earned most in the run
+    binary: bool = False  # whether every reward is 0 or 1
+    drifting: bool = False  # whether means change over the rounds; `Rewards.means_at` has those of each
 
 
 class Rewards(Part, ABC):

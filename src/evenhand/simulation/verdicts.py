@@ -26,31 +26,24 @@ FAIR = "fair optimum"
 class Verdict:
     """What one policy did with its promises, at the horizon.
 
-    Attributes:
-        label: of the policy.
-        promised: (arms,) promised shares of the rounds, the mean over lanes; None where none are promised.
-        missing: (arms,) promised plays that each arm did not get, the mean over lanes; negative where it got more.
-        missed: names of the arms and groups whose promise was missed, the most missing plays first.
-        undecided: names of those for which the lanes and rounds are too few to decide it.
-        gap: expected reward below that of the best policy that keeps the promises, or where there are none below that
-            of the best policy; the mean over lanes. None where that is unknown.
-        text: all of it in a sentence or two.
-        cases: a judgement of each promise.
-
     Example:
         >>> Verdict("UCB1", (0.5, 0.25), (-40.0, 12.0), ("milk",), (), -3.0, "UCB1 left milk short by 12.").to_json()
         {'text': 'UCB1 left milk short by 12.', 'promises_kept': False, 'missed': ['milk'], 'undecided': [],
          'gap': -3.0, 'promises': []}
     """
 
-    label: str
+    label: str  # of the policy
+    # (arms,) promised shares of the rounds, the mean over lanes; None where none are promised
     promised: tuple[float, ...] | None
+    # (arms,) promised plays that each arm did not get, the mean over lanes; negative where it got more
     missing: tuple[float, ...] | None
-    missed: tuple[str, ...]
-    undecided: tuple[str, ...]
+    missed: tuple[str, ...]  # names of the arms and groups whose promise was missed, the most missing plays first
+    undecided: tuple[str, ...]  # names of those for which the lanes and rounds are too few to decide it
+    # expected reward below that of the best policy that keeps the promises, or where there are none below that of the
+    # best policy; the mean over lanes. None where that is unknown
     gap: float | None
-    text: str
-    cases: tuple[Case, ...] = ()
+    text: str  # all of it in a sentence or two
+    cases: tuple[Case, ...] = ()  # a judgement of each promise
 
     def to_json(self) -> dict[str, Any]:
         """The verdict as JSON values.
@@ -200,23 +193,16 @@ def _cost(results: Results, label: str, gap: float | None, fair: bool) -> str:
 class Difference:
     """How one policy differs from another in a measure, lane by lane.
 
-    Attributes:
-        label: of the policy.
-        measure: name of the measure.
-        mean: of the differences over lanes, the policy less the other.
-        low: of the 95% interval by Student's t; NaN for a single lane.
-        high: of the interval.
-
     Example:
         >>> Difference("UCB1", "reward", mean=2.5, low=1.5, high=3.5).mean
         2.5
     """
 
-    label: str
-    measure: str
-    mean: float
-    low: float
-    high: float
+    label: str  # of the policy
+    measure: str  # name of the measure
+    mean: float  # of the differences over lanes, the policy less the other
+    low: float  # of the 95% interval by Student's t; NaN for a single lane
+    high: float  # of the interval
 
 
 def differences(results: Results, against: str) -> list[Difference]:

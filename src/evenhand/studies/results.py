@@ -34,12 +34,6 @@ if TYPE_CHECKING:
 class SweepResults:
     """Results of the finished units of a study.
 
-    Attributes:
-        study: that was run.
-        units: every unit of every setting; equal ones have one result.
-        by_key: results of the finished units.
-        failures: error by key.
-
     Example:
         >>> from evenhand import sweep
         >>> world = {"rewards": {"kind": "bernoulli", "means": [0.9, 0.5]}}
@@ -51,10 +45,10 @@ class SweepResults:
         ['setting', 'horizon', 'lanes', 'policy', 'round', 'lane', 'regret']
     """
 
-    study: Study
-    units: list[Unit]
-    by_key: dict[str, UnitResult]
-    failures: dict[str, dict[str, str]] = field(default_factory=dict)
+    study: Study  # that was run
+    units: list[Unit]  # every unit of every setting; equal ones have one result
+    by_key: dict[str, UnitResult]  # results of the finished units
+    failures: dict[str, dict[str, str]] = field(default_factory=dict)  # error by key
 
     @classmethod
     def of(cls, study: Study, store: Store) -> SweepResults:

@@ -27,25 +27,15 @@ AXIS = ("path", "values", "low", "high", "spacing", "points")
 
 @dataclass(frozen=True)
 class Axis:
-    """A value of a configuration that varies.
+    """A value of a configuration that varies."""
 
-    Attributes:
-        name: of its column in the results.
-        paths: of the values that are set, such as ``policies[0].eta``.
-        values: that it takes; empty if it is drawn between ``low`` and ``high``.
-        low: smallest value that is drawn.
-        high: largest value that is drawn.
-        spacing: ``"even"`` or ``"log"``, of values that are drawn.
-        key: in the table of axes, for messages, where it is not the name.
-    """
-
-    name: str
-    paths: tuple[str, ...]
-    values: tuple[Any, ...] = ()
-    low: float = math.nan
-    high: float = math.nan
-    spacing: str = "even"
-    key: str = ""
+    name: str  # of its column in the results
+    paths: tuple[str, ...]  # of the values that are set, such as ``policies[0].eta``
+    values: tuple[Any, ...] = ()  # that it takes; empty if it is drawn between ``low`` and ``high``
+    low: float = math.nan  # smallest value that is drawn
+    high: float = math.nan  # largest value that is drawn
+    spacing: str = "even"  # ``"even"`` or ``"log"``, of values that are drawn
+    key: str = ""  # in the table of axes, for messages, where it is not the name
 
     def put(self, config: Any, value: object) -> Any:
         """A configuration with a value of this axis.
@@ -82,17 +72,11 @@ class Axis:
 
 @dataclass(frozen=True)
 class Setting:
-    """One configuration of a study.
+    """One configuration of a study."""
 
-    Attributes:
-        number: from 0, in the order of the study.
-        values: of the axes, by name.
-        config: with these values.
-    """
-
-    number: int
-    values: dict[str, Any]
-    config: dict[str, Any]
+    number: int  # from 0, in the order of the study
+    values: dict[str, Any]  # of the axes, by name
+    config: dict[str, Any]  # with these values
 
     def __str__(self) -> str:
         """The values in one line."""

@@ -17,24 +17,18 @@ from evenhand.inference.means import mean_and_reach
 class ExpectedFairness:
     """With which α a policy is α-fair, as far as measured plays say.
 
-    Attributes:
-        alpha: the largest α for which the mean deficits keep ``r_i − E N_i(t)/t ≤ t^{−α}``; inf where no arm is ever
-            behind on average.
-        low: lower end of its confidence interval: for every α up to it the policy is α-fair.
-        high: upper end: for no α above it.
-        round: t of the mean deficit that sets α.
-        arm: the arm whose deficit it is, counted from 0.
-
     Example:
         >>> ExpectedFairness(alpha=0.8, low=0.7, high=0.9, round=100, arm=0).holds(0.5)
         True
     """
 
+    # the largest α for which the mean deficits keep ``r_i − E N_i(t)/t ≤ t^{−α}``; inf where no arm is ever behind on
+    # average
     alpha: float
-    low: float
-    high: float
-    round: int
-    arm: int
+    low: float  # lower end of its confidence interval: for every α up to it the policy is α-fair
+    high: float  # upper end: for no α above it
+    round: int  # t of the mean deficit that sets α
+    arm: int  # the arm whose deficit it is, counted from 0
 
     def holds(self, alpha: float) -> bool | None:
         """Whether the policy is α-fair; None where the interval leaves it open.

@@ -15,19 +15,12 @@ from evenhand.inference.means import mean_and_reach
 
 @dataclass(frozen=True)
 class Exponent:
-    """The fitted exponent of a curve, on average over the lanes.
+    """The fitted exponent of a curve, on average over the lanes."""
 
-    Attributes:
-        mean: b in ``curve ≈ a t^b``.
-        low: lower end of the confidence interval.
-        high: upper end.
-        lanes: lanes that could be fitted.
-    """
-
-    mean: float
-    low: float
-    high: float
-    lanes: int
+    mean: float  # b in ``curve ≈ a t^b``
+    low: float  # lower end of the confidence interval
+    high: float  # upper end
+    lanes: int  # lanes that could be fitted
 
 
 def growth_exponent(rounds: ArrayLike, curves: ArrayLike, since: float = 0.1, confidence: float = 0.95) -> Exponent:

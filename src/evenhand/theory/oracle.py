@@ -27,17 +27,11 @@ REDUCED_UP_TO = 2**10 * 10  # variables; beyond, the dual is far faster (15 arms
 
 @dataclass(frozen=True, eq=False)
 class Optimum:
-    """The largest expected reward, and how it is attained.
+    """The largest expected reward, and how it is attained."""
 
-    Attributes:
-        value: largest expected reward per round.
-        shares: (arms,), share of the rounds in which each arm plays.
-        by_set: (sets,), expected reward given each availability set of `Availability.distribution`; None where it is
-            not known.
-    """
-
-    value: float
-    shares: Array
+    value: float  # largest expected reward per round
+    shares: Array  # (arms,), share of the rounds in which each arm plays
+    # (sets,), expected reward given each availability set of `Availability.distribution`; None where it is not known
     by_set: Array | None = None
 
 

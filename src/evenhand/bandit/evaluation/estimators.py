@@ -62,39 +62,22 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """The estimates for a target policy from a log.
+    """The estimates for a target policy from a log."""
 
-    Attributes:
-        target: its name.
-        rounds: decisions in the log.
-        rows: plays in the log.
-        items: names of all items.
-        estimates: of the target's mean reward per round, by ``"ips"``, ``"snips"`` and ``"dr"``.
-        logged: the mean reward per play of the policy that made the log.
-        shares: (items,), the target's share of the rounds of each item: the mean of its propensities.
-        logged_shares: (items,), each item's share of the plays in the log.
-        effective: the effective sample size ``(Σw)²/Σw²``, in plays.
-        largest: the largest weight, before clipping.
-        mean_weight: mean of the weights per round; about 1 if the propensities are right and nothing is clipped.
-        clipped: plays whose weight was clipped.
-        warnings: why the estimates may be unreliable.
-        notes: how the log was changed when it was read.
-    """
-
-    target: str
-    rounds: int
-    rows: int
-    items: tuple[str, ...]
-    estimates: Mapping[str, Estimate]
-    logged: Estimate
-    shares: Array
-    logged_shares: Array
-    effective: float
-    largest: float
-    mean_weight: float
-    clipped: int
-    warnings: tuple[str, ...]
-    notes: tuple[str, ...] = ()
+    target: str  # its name
+    rounds: int  # decisions in the log
+    rows: int  # plays in the log
+    items: tuple[str, ...]  # names of all items
+    estimates: Mapping[str, Estimate]  # of the target's mean reward per round, by ``"ips"``, ``"snips"`` and ``"dr"``
+    logged: Estimate  # the mean reward per play of the policy that made the log
+    shares: Array  # (items,), the target's share of the rounds of each item: the mean of its propensities
+    logged_shares: Array  # (items,), each item's share of the plays in the log
+    effective: float  # the effective sample size ``(Σw)²/Σw²``, in plays
+    largest: float  # the largest weight, before clipping
+    mean_weight: float  # mean of the weights per round; about 1 if the propensities are right and nothing is clipped
+    clipped: int  # plays whose weight was clipped
+    warnings: tuple[str, ...]  # why the estimates may be unreliable
+    notes: tuple[str, ...] = ()  # how the log was changed when it was read
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values.

@@ -19,19 +19,14 @@ MISSING = {"never": None, "lost": "drop", "zero": "zero"}  # what a log does wit
 class Learned:
     """What was learned from a log; printed, it is a sentence or more.
 
-    Attributes:
-        source: name of the log.
-        plays: learned from, by arm.
-        notes: which rows were changed or left out, and which arms are not in the log.
-
     Example:
         >>> print(Learned("log.csv", {"tea": 3}, ("arm 'mate' is not in the log",)))
         learned from 3 plays of log.csv: tea 3; arm 'mate' is not in the log
     """
 
-    source: str
-    plays: dict[str, int]
-    notes: tuple[str, ...]
+    source: str  # name of the log
+    plays: dict[str, int]  # learned from, by arm
+    notes: tuple[str, ...]  # which rows were changed or left out, and which arms are not in the log
 
     def __str__(self) -> str:
         """What was learned, and what was not."""

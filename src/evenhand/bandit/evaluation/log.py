@@ -42,19 +42,6 @@ class Log:
 
     A round is a decision, or a row where the log has no ids of decisions. The rows of a round are consecutive.
 
-    Attributes:
-        source: name of the log in messages.
-        items: names of all items in the log, sorted by number or by name.
-        item: (rows,), the place in ``items`` of the item that was played.
-        reward: (rows,), its reward.
-        propensity: (rows,), the probability with which the item was among those played in its round, in (0, 1].
-        round: (rows,), the round of the row, counted from 0.
-        sets: (sets, items), the different sets of available items.
-        available: (rounds,), the row of ``sets`` of each round.
-        has_available: whether the log has available items; otherwise all items are available in every round.
-        position: (rows,), where the item was shown; None where the log has no positions.
-        notes: how the rows were changed when they were read.
-
     Example:
         >>> import pandas as pd
         >>> rows = {"timestamp": [1, 2], "item_id": ["tea", "mate"], "click": [0, 1], "propensity_score": [0.5, 0.25]}
@@ -63,17 +50,17 @@ class Log:
         (('mate', 'tea'), array([1, 0]), 2)
     """
 
-    source: str
-    items: tuple[str, ...]
-    item: Index
-    reward: Array
-    propensity: Array
-    round: Index
-    sets: Mask
-    available: Index
-    has_available: bool = False
-    position: NDArray[Any] | None = None
-    notes: tuple[str, ...] = ()
+    source: str  # name of the log in messages
+    items: tuple[str, ...]  # names of all items in the log, sorted by number or by name
+    item: Index  # (rows,), the place in ``items`` of the item that was played
+    reward: Array  # (rows,), its reward
+    propensity: Array  # (rows,), the probability with which the item was among those played in its round, in (0, 1]
+    round: Index  # (rows,), the round of the row, counted from 0
+    sets: Mask  # (sets, items), the different sets of available items
+    available: Index  # (rounds,), the row of ``sets`` of each round
+    has_available: bool = False  # whether the log has available items; otherwise all items are available in every round
+    position: NDArray[Any] | None = None  # (rows,), where the item was shown; None where the log has no positions
+    notes: tuple[str, ...] = ()  # how the rows were changed when they were read
 
     @property
     def rows(self) -> int:

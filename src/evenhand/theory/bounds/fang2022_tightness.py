@@ -20,21 +20,15 @@ from evenhand.theory.bounds.gaps import Numbers, for_arms, gaps_of, rounds_of
 class HardProblem:
     """A problem on which a lower bound is reached.
 
-    Attributes:
-        means: (arms,), μ_k in [0, 1], earned in every play.
-        fractions: (arms,), shares τ_k.
-        penalties: (arms,), A_k.
-        rounds: T.
-
     Example:
         >>> noncritical_problem(10_000, arms=3, gap=0.9, penalty=0.3, fraction=0.1).penalties
         array([0.3, 0.3, 0.3])
     """
 
-    means: Array
-    fractions: Array
-    penalties: Array
-    rounds: int
+    means: Array  # (arms,), μ_k in [0, 1], earned in every play
+    fractions: Array  # (arms,), shares τ_k
+    penalties: Array  # (arms,), A_k
+    rounds: int  # T
 
 
 def noncritical_regret_lower(rounds: Numbers, means: Numbers, fractions: Numbers, penalties: Numbers) -> Array:
