@@ -17,6 +17,22 @@ from typing import Any, SupportsIndex, TypeVar
 
 from ..core.errors import DataError, EvenhandError
 from ..messages import answers
+from ..messages.answers import (
+    AccessInfo,
+    AlgorithmInfo,
+    Allocation,
+    AllocationSummary,
+    Arm,
+    ChangeResult,
+    Decision,
+    DecisionOutcome,
+    LeaseReport,
+    Missing,
+    Plan,
+    RewardResult,
+    TotalResult,
+    Webhook,
+)
 from ..messages.audit import Audit
 from ..messages.changes import ChangeRecord
 from ..messages.requests import LOG_TYPES
@@ -43,7 +59,7 @@ def create(
     arms: Sequence[str],
     algorithm: str | Mapping[str, Any],
     *,
-    missing: answers.Missing,
+    missing: Missing,
     parameters: Mapping[str, Any] | None = None,
     plays: int = 1,
     seed: int | None = None,
@@ -51,7 +67,7 @@ def create(
     rewards: tuple[float, float] = (0.0, 1.0),
     start_from: str | Mapping[str, tuple[int, float]] | None = None,
     dry_run: bool = False,
-) -> Steps[bool | answers.Plan]:
+) -> Steps[bool | Plan]:
     """Create an allocation.
 
     Args:
@@ -93,12 +109,12 @@ def create(
     elif start_from is not None:
         body["start_from"] = {arm: {"plays": number, "sum": total} for arm, (number, total) in start_from.items()}
     if dry_run:
-        return (yield from _send(Call("POST", "/v1/allocations", body, DRY_RUN), answers.Plan))[1]
+        return (yield from _send(Call("POST", "/v1/allocations", body, DRY_RUN), Plan))[1]
     status, _ = yield from _send(Call("POST", "/v1/allocations", body), dict[str, Any])
     return status == HTTPStatus.CREATED
 
 
-def allocations(health: bool = False) -> Steps[tuple[answers.AllocationSummary, ...]]:
+def allocations(health: bool = False) -> Steps[tuple[AllocationSummary, ...]]:
     """The allocations of the service, by name.
 
     Args:
@@ -107,7 +123,7 @@ def allocations(health: bool = False) -> Steps[tuple[answers.AllocationSummary, 
     Returns:
         A summary of each allocation that the key may see, by name.
     """
-    found, cursor = list[answers.AllocationSummary](), None
+    found, cursor = list[AllocationSummary](), None
     while True:
         page = yield from _get("/v1/allocations", answers.Allocations, limit=PAGE, cursor=cursor, health=health or None)
         found += page.allocations
@@ -116,22 +132,22 @@ def allocations(health: bool = False) -> Steps[tuple[answers.AllocationSummary, 
             return tuple(found)
 
 
-def describe(name: str) -> Steps[answers.Allocation]:
+def describe(name: str) -> Steps[Allocation]:
     """An allocation: its settings and its current round.
 
     Returns:
         The allocation.
     """
-    return _get(path_to(name), answers.Allocation)
+    return _get(path_to(name), Allocation)
 
 
-def arms(name: str) -> Steps[tuple[answers.Arm, ...]]:
+def arms(name: str) -> Steps[tuple[Arm, ...]]:
     """The arms of an allocation, in their order, with their promises.
 
     Returns:
         One record per arm, retired arms among them.
     """
-    found, cursor = list[answers.Arm](), None
+    found, cursor = list[Arm](), None
     while True:
         page = yield from _get(path_to(name, "arms"), answers.Arms, limit=PAGE, cursor=cursor)
         found += page.arms
@@ -149,7 +165,7 @@ def decide(
     *,
     propensities: bool = False,
     idempotency_key: str | None = None,
-) -> Steps[answers.Decision]:
+) -> Steps[Decision]:
     """Decide which arms play in the next round.
 
     Args:
@@ -170,7 +186,7 @@ def decide_many(
     *,
     propensities: bool = False,
     idempotency_key: str | None = None,
-) -> Steps[tuple[answers.Decision, ...]]:
+) -> Steps[tuple[Decision, ...]]:
     """Decide which arms play in the next rounds.
 
     Args:
@@ -197,7 +213,7 @@ def decide_many(
     return decisions
 
 
-def decision(name: str, id: str) -> Steps[answers.DecisionOutcome]:
+def decision(name: str, id: str) -> Steps[DecisionOutcome]:
     """A decision, and what came of it: who could play, who played, and their rewards.
 
     Args:
@@ -206,12 +222,12 @@ def decision(name: str, id: str) -> Steps[answers.DecisionOutcome]:
     Returns:
         The decision, with the reward of each arm that played or None where it is not known.
     """
-    return _get(path_to(name, "decisions", id), answers.DecisionOutcome)
+    return _get(path_to(name, "decisions", id), DecisionOutcome)
 
 
 def reward(
     name: str, decision: str, rewards: Mapping[str, float], *, idempotency_key: str | None = None
-) -> Steps[tuple[answers.RewardResult, ...]]:
+) -> Steps[tuple[RewardResult, ...]]:
     """Send the rewards of arms, at any time, in any order, one by one or together.
 
     Args:
@@ -229,7 +245,7 @@ def reward_many(
     rewards: Iterable[tuple[str, Mapping[str, float]]],
     *,
     idempotency_key: str | None = None,
-) -> Steps[tuple[answers.RewardResult, ...]]:
+) -> Steps[tuple[RewardResult, ...]]:
     """Send the rewards of several decisions.
 
     Args:
@@ -277,7 +293,7 @@ def lease(
     return LeasedDecisions(answer, begun=begun)
 
 
-def report(name: str, leased: LeasedDecisions, *, finished: bool = False) -> Steps[answers.LeaseReport]:
+def report(name: str, leased: LeasedDecisions, *, finished: bool = False) -> Steps[LeaseReport]:
     """Report the decisions of a lease that were drawn so far, and the rewards that were collected in it.
 
     It can be repeated: what the service knows already is not taken twice.
@@ -293,7 +309,7 @@ def report(name: str, leased: LeasedDecisions, *, finished: bool = False) -> Ste
     while True:
         body, last = leased.body(REPORT)
         call = Call("POST", path, body | {"finished": finished and last})
-        _, answer = yield from _send(call, answers.LeaseReport)
+        _, answer = yield from _send(call, LeaseReport)
         leased.reported(body, answer)
         if last:
             return answer
@@ -307,7 +323,7 @@ def report_by_id(
     rewards: Mapping[str, Mapping[int, float]] | None = None,
     columns: Iterable[int] | None = None,
     finished: bool = False,
-) -> Steps[answers.LeaseReport]:
+) -> Steps[LeaseReport]:
     """Report decisions of a lease that another program drew, or an earlier run of this one; see `report`.
 
     Args:
@@ -327,13 +343,13 @@ def report_by_id(
     body: dict[str, Any] = {"played": played, "rewards": by_arm, "finished": finished}
     if columns is not None:
         body["columns"] = list(columns)
-    _, answer = yield from _send(Call("POST", path_to(name, "leases", lease, "reports"), body), answers.LeaseReport)
+    _, answer = yield from _send(Call("POST", path_to(name, "leases", lease, "reports"), body), LeaseReport)
     return answer
 
 
 def total(
     name: str, value: float, round: int | None = None, *, idempotency_key: str | None = None
-) -> Steps[answers.TotalResult]:
+) -> Steps[TotalResult]:
     """Send the anonymous total of the round just decided: all rewards that arrived in it, of any arm.
 
     Args:
@@ -345,7 +361,7 @@ def total(
         The round to which the total was credited, and whether it was known before.
     """
     body = {"value": value, "round": round}
-    return _write("POST", path_to(name, "totals"), body, idempotency_key, answers.TotalResult)
+    return _write("POST", path_to(name, "totals"), body, idempotency_key, TotalResult)
 
 
 # --- changes ----------------------------------------------------------------------------------------------------------
@@ -353,7 +369,7 @@ def total(
 
 def change(
     name: str, record: ChangeRecord, *, version: int | None = None, idempotency_key: str | None = None
-) -> Steps[answers.ChangeResult]:
+) -> Steps[ChangeResult]:
     """Change arms or promises, or close or reopen the allocation; what is promised anew counts from the next round.
 
     Args:
@@ -368,10 +384,10 @@ def change(
             has another version (code ``"conflict"``).
     """
     key = str(uuid.uuid4()) if idempotency_key is None else idempotency_key
-    return _change(answers.ChangeResult, name, record, key, version=version)
+    return _change(ChangeResult, name, record, key, version=version)
 
 
-def plan(name: str, record: ChangeRecord, *, version: int | None = None) -> Steps[answers.Plan]:
+def plan(name: str, record: ChangeRecord, *, version: int | None = None) -> Steps[Plan]:
     """What `change` would do with the same change, and what each arm would be promised; nothing is written.
 
     Args:
@@ -384,7 +400,7 @@ def plan(name: str, record: ChangeRecord, *, version: int | None = None) -> Step
     Raises:
         ServiceError: what `change` would raise.
     """
-    return _change(answers.Plan, name, record, None, version=version, **DRY_RUN)
+    return _change(Plan, name, record, None, version=version, **DRY_RUN)
 
 
 def _change(shape: type[Record], name: str, record: ChangeRecord, key: str | None, **query: Any) -> Steps[Record]:
@@ -403,7 +419,7 @@ def add_webhook(
     kinds: Iterable[str] | None = None,
     secret: str | None = None,
     after: int | None = None,
-) -> Steps[answers.Webhook]:
+) -> Steps[Webhook]:
     """Register an address to which events are sent; called again after a failure, it may be there twice.
 
     Args:
@@ -417,10 +433,10 @@ def add_webhook(
     """
     listed = None if kinds is None else list(kinds)
     body = {"url": url, "kinds": listed, "secret": secret, "after": after}
-    return (yield from _send(Call("POST", path_to(name, "webhooks"), body), answers.Webhook))[1]
+    return (yield from _send(Call("POST", path_to(name, "webhooks"), body), Webhook))[1]
 
 
-def webhooks(name: str) -> Steps[tuple[answers.Webhook, ...]]:
+def webhooks(name: str) -> Steps[tuple[Webhook, ...]]:
     """The addresses to which events are sent, how far each is, and what is wrong with it.
 
     Returns:
@@ -430,7 +446,7 @@ def webhooks(name: str) -> Steps[tuple[answers.Webhook, ...]]:
     return answer.webhooks
 
 
-def remove_webhook(name: str, id: str) -> Steps[answers.Webhook]:
+def remove_webhook(name: str, id: str) -> Steps[Webhook]:
     """Remove an address: nothing is sent to it any more.
 
     Args:
@@ -439,7 +455,7 @@ def remove_webhook(name: str, id: str) -> Steps[answers.Webhook]:
     Returns:
         The webhook that was removed.
     """
-    return (yield from _send(Call("DELETE", path_to(name, "webhooks", id)), answers.Webhook))[1]
+    return (yield from _send(Call("DELETE", path_to(name, "webhooks", id)), Webhook))[1]
 
 
 # --- results ----------------------------------------------------------------------------------------------------------
@@ -457,16 +473,16 @@ def audit(name: str, limit: int | None = None) -> Steps[Audit]:
     return _get(path_to(name, "audit"), Audit, limit=limit)
 
 
-def access() -> Steps[answers.AccessInfo]:
+def access() -> Steps[AccessInfo]:
     """The access of the client's key.
 
     Returns:
         The name and scopes of the key, and the allocations that it may use.
     """
-    return _get("/v1/access", answers.AccessInfo)
+    return _get("/v1/access", AccessInfo)
 
 
-def algorithms() -> Steps[tuple[answers.AlgorithmInfo, ...]]:
+def algorithms() -> Steps[tuple[AlgorithmInfo, ...]]:
     """The algorithms that allocations of the service can have.
 
     Returns:
