@@ -88,7 +88,15 @@ class ConfidenceIntervals(Intervals):
         return self.lower
 
     def growth(self, time: Any, arms: int) -> Any:
-        """``scale · ln(inside · K · t)``, in the widths; elementwise."""
+        """``scale · ln(inside · K · t)``, the logarithm in the widths.
+
+        Args:
+            time: t ≥ 1, of any shape.
+            arms: K, number of arms.
+
+        Returns:
+            Of the shape of ``time``; a number where the logarithm has no t.
+        """
         inside = self.inside * (arms if self.per_arm else 1)
         return self.scale * np.log(inside * time if self.anytime else inside)
 
