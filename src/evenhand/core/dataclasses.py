@@ -44,7 +44,7 @@ class _Late:
             (one.name, one.type, dataclasses.field(**{name: getattr(one, name) for name in OPTIONS}))
             for one in dataclasses.fields(cls)
         ]
-        names = ("__module__", "__post_init__")
+        names = ("__module__", "__qualname__", "__post_init__")
         space = {name: getattr(cls, name) for name in names if hasattr(cls, name)}
         twin = make_dataclass(cls.__name__, known, namespace=space, frozen=self.frozen, eq=self.eq)
         for name, late in list(vars(cls).items()):
