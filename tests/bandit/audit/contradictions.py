@@ -100,7 +100,7 @@ def _of_numbers(audit: Audit, health: AllocationHealth, present: list[Line]) -> 
         yield f"the history ends with {history.plays} in {history.rounds[-1]} rounds"
     worst, past = {line.arm: line.worst for line in audit.lines}, audit.deficit_history
     for arm, course in () if past is None else zip(past.arms, past.deficits, strict=True):
-        if max((one for one in course if one is not None), default=0.0) > (worst[arm] or 0.0) + 1e-9:
+        if max((one for one in course if one is not None), default=0.0) > max(worst[arm] or 0.0, 0.0) + 1e-9:
             yield f"{arm} was never behind by {max(one or 0.0 for one in course)}, only by {worst[arm]}"
 
 
