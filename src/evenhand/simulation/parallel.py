@@ -24,6 +24,8 @@ from evenhand.core.imports import is_installed, raised_by_own
 
 R = TypeVar("R")
 PATIENCE = 1.0  # seconds before a progress bar appears
+COMPILING = -1  # in place of steps
+Steps = NDArray[np.int64]
 _METER: ContextVar[list[float] | None] = ContextVar("meter", default=None)
 PLAIN = (str, bytes, int, float, complex, np.ndarray, np.generic, np.ufunc)  # values without code of the user's
 
@@ -45,24 +47,35 @@ def run(
     progress: bool | None,
     finished: Callable[[int, R], None],
 ) -> None:
-    """``function(*unit, tick)`` for every unit; ``tick(done)`` reports how many of its steps a unit has done."""
+    """``function(*unit, tick)`` for every unit; ``tick(done)`` reports how many of its steps a unit has done.
+
+    ``tick(COMPILING)`` reports that the engine is being compiled.
+    """
     total = sum(steps)
-    with tempfile.TemporaryDirectory(prefix="evenhand-") as folder:
-        path = Path(folder) / "done"
-        done: NDArray[np.int64] = np.memmap(path, dtype=np.int64, mode="w+", shape=(len(units),))
+    with _counted(len(units), jobs == 1 or len(units) == 1) as (done, place):
         try:
             with bar(total, partial(_rounds, done, total), progress, left=True):
-                seconds = _run_all(function, units, jobs, path, finished)
+                seconds = _run_all(function, units, jobs, place, finished)
         except KeyboardInterrupt:
             whole = sum(int(d) >= s for d, s in zip(done, steps, strict=True))
             raise KeyboardInterrupt(
                 f"interrupted: {whole} of {len(units)} parts of the work were done "
-                f"({int(done.sum()):,} of {total:,} rounds)"
+                f"({_total(done):,} of {total:,} rounds)"
             ) from None
-        finally:
-            del done  # the file must be free before its folder goes
     if (meter := _METER.get()) is not None:
         meter += seconds
+
+
+@contextmanager
+def _counted(units: int, alone: bool) -> Iterator[tuple[Steps, Steps | Path]]:
+    """The steps that each unit has done, and where units write them: this array, or a file for other processes."""
+    if alone:  # a folder would take a fifth of the time of a small run
+        done: Steps = np.zeros(units, dtype=np.int64)
+        yield done, done
+        return
+    with tempfile.TemporaryDirectory(prefix="evenhand-", ignore_cleanup_errors=True) as folder:
+        path = Path(folder) / "done"
+        yield np.memmap(path, dtype=np.int64, mode="w+", shape=(units,)), path
 
 
 @contextmanager
@@ -135,11 +148,11 @@ def _run_all(
     function: Callable[..., R],
     units: Sequence[tuple[Any, ...]],
     jobs: int,
-    path: Path,
+    place: Steps | Path,
     finished: Callable[[int, R], None],
 ) -> list[float]:
     """Processor seconds of each unit."""
-    calls = [(function, unit, path, len(units), number, os.getpid()) for number, unit in enumerate(units)]
+    calls = [(function, unit, place, len(units), number, os.getpid()) for number, unit in enumerate(units)]
     seconds = []
     with closing(_results(calls, jobs)) as results:
         for number, result, took in results:
@@ -163,10 +176,13 @@ def _results(calls: Sequence[tuple[Any, ...]], jobs: int) -> Generator[tuple[int
 
 
 def _run_one(
-    function: Callable[..., R], unit: tuple[Any, ...], path: Path, units: int, number: int, parent: int
+    function: Callable[..., R], unit: tuple[Any, ...], place: Steps | Path, units: int, number: int, parent: int
 ) -> tuple[int, R, float]:
-    # On another machine of a cluster the file does not exist, and there is no bar.
-    done = np.memmap(path, dtype=np.int64, mode="r+", shape=(units,)) if path.exists() else np.zeros(units)
+    done: NDArray[Any] = np.zeros(units)  # on another machine of a cluster the file does not exist, and there is no bar
+    if isinstance(place, np.ndarray):
+        done = place
+    elif place.exists():
+        done = np.memmap(place, dtype=np.int64, mode="r+", shape=(units,))
     end_with(parent)
 
     def tick(steps: int) -> None:
@@ -182,8 +198,13 @@ def _run_one(
     return number, result, time.process_time() - began
 
 
-def _rounds(done: NDArray[np.int64], total: int) -> tuple[int, str]:
-    return int(done.sum()), f"{int(done.sum()):,} of {total:,} rounds"
+def _rounds(done: Steps, total: int) -> tuple[int, str]:
+    compiling = "; compiling the engine, once on this machine" * bool((done == COMPILING).any())
+    return _total(done), f"{_total(done):,} of {total:,} rounds{compiling}"
+
+
+def _total(done: Steps) -> int:
+    return int(np.maximum(done, 0).sum())
 
 
 @contextmanager

@@ -253,7 +253,7 @@ def _run(
         plays = np.zeros_like(state.tally.pulls)
         state.tally.pulls += 1.0
         policy.observe(state, world.free_pull(), rng)
-    compiled = None if stages else engine(policy, world, recorder, state, rng)
+    compiled = None if stages else engine(policy, world, recorder, state, rng, tick)
     if compiled is not None:
         compiled.play(rounds, tick)
     holding = held.applies(policy, world, recorder)

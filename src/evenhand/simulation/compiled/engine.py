@@ -29,6 +29,7 @@ from evenhand.simulation.compiled import rules
 from evenhand.simulation.interrupts import interrupts_wait
 from evenhand.simulation.measures import MEASURES, FairnessRegret, MaxViolation, RewardRegret, by_sums
 from evenhand.simulation.metrics import Metric, MetricRecorder
+from evenhand.simulation.parallel import COMPILING
 from evenhand.theory.baseline import Baseline
 
 #: The environment variable that chooses the engine, and what it may be.
@@ -60,7 +61,12 @@ _seconds = 0.0  # that NumPy would have taken for what could have been compiled 
 
 @aside
 def engine(
-    policy: Policy, world: World, recorder: MetricRecorder, state: State, rng: np.random.Generator
+    policy: Policy,
+    world: World,
+    recorder: MetricRecorder,
+    state: State,
+    rng: np.random.Generator,
+    tick: Callable[[int], None],
 ) -> Engine | None:
     """What plays the rounds of a block compiled; None where NumPy does.
 
@@ -73,6 +79,8 @@ def engine(
         return None
     if choice == "auto" and not _pays(world):
         return None
+    if KERNEL not in sys.modules and not _kept():
+        tick(COMPILING)
     with interrupts_wait():  # the first call compiles
         from evenhand.simulation.compiled.trusted import trusted
 
