@@ -107,17 +107,17 @@ class ConfidenceIntervals(Intervals):
 
     def of(self, state: State) -> tuple[Array, Array]:
         """The lower and the upper end, each (…, arms)."""
-        growth = self.growth(state.time, state.arms)
+        growth = self.growth(state.round + 1 + state.rounds_before, state.tally.pulls.shape[-1])
         tally = self.upper.tally(state)
         sums, counts = self.upper.of(tally)
         counts = at_least_one(counts, tally, state)
         width = np.sqrt(growth / counts)
-        high = np.clip(sums / counts + width, 0.0, 1.0)
+        high = (sums / counts + width).clip(0.0, 1.0)
         if self.lower != self.upper:
             sums, counts = self.lower.of(tally)
             counts = at_least_one(counts, tally, state)
             width = np.sqrt(growth / counts)
-        return np.clip(sums / counts - width, 0.0, 1.0), high
+        return (sums / counts - width).clip(0.0, 1.0), high
 
 
 def optimistic_means(merit: Merit, low: Array, high: Array, available: Mask | None = None) -> Array:

@@ -23,6 +23,7 @@ from evenhand.core.parts import Part, part
 from evenhand.core.state import Array
 from evenhand.policy.rules import MeritRules
 
+WHOLE = frozenset(map(float, range(1, 65)))  # exponents of which powers are products
 ROOT_STEPS = 60  # halvings that bring an interval of length 1 to its last bit; Newton's steps need far fewer
 
 
@@ -105,11 +106,13 @@ class Power(Merit):
 
     def rules(self) -> MeritRules | None:
         """The function, for an exponent that takes multiplications only."""
-        return MeritRules("power", self.beta, self.exponent) if _multiplies(self.exponent) else None
+        return MeritRules("power", self.beta, self.exponent) if self.exponent in WHOLE else None
 
     def __call__(self, mean: Array) -> Array:
         """``1 + β μ^c``."""
-        return np.asarray(1.0 + self.beta * _power(mean, self.exponent))
+        exponent = self.exponent
+        power = whole_power(mean, exponent) if exponent in WHOLE else np.power(mean, exponent)
+        return np.asarray(1.0 + self.beta * power)
 
     @property
     def minimum(self) -> float:
@@ -419,14 +422,10 @@ def share_limit(merit: Merit, arms: int, plays: int) -> None:
 
 def _power(x: Array, exponent: float) -> Array:
     """``x^c``, by multiplications where c is a small whole number: ten times as fast."""
-    return whole_power(x, int(exponent)) if _multiplies(exponent) else np.power(x, exponent)
+    return whole_power(x, exponent) if exponent in WHOLE else np.power(x, exponent)
 
 
-def _multiplies(exponent: float) -> bool:
-    return exponent == int(exponent) and 1.0 <= exponent <= 64.0
-
-
-def whole_power(x: Any, exponent: int) -> Any:
+def whole_power(x: Any, exponent: float) -> Any:
     """``x^c`` for a whole number c ≥ 1 by multiplications, elementwise."""
     left = exponent
     while left % 2 == 0:
