@@ -440,7 +440,7 @@ def test_saved_and_loaded_it_goes_on_the_same(name: str, plays: int, tmp_path: P
     assert loaded.dump() == bandit.dump()
     other = np.random.default_rng()
     other.bit_generator.state = world.bit_generator.state
-    for one, two in zip(live(bandit, world, 1000, 80.0), live(loaded, other, 1000, 80.0), strict=True):
+    for one, two in zip(live(bandit, world, 300, 80.0), live(loaded, other, 300, 80.0), strict=True):
         assert one == two
     assert loaded.dump() == bandit.dump()
     assert loaded.audit(now=0.0) == bandit.audit(now=0.0)
@@ -559,7 +559,7 @@ def spoil(plain: Any, path: tuple[Any, ...], value: Any, how: str) -> Any:
     return plain
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_damaged_description_is_refused_or_is_what_was_loaded(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(SAVED)))
@@ -573,7 +573,7 @@ def test_a_damaged_description_is_refused_or_is_what_was_loaded(data: st.DataObj
     assert {**loaded.dump(), "evenhand": plain["evenhand"]} == plain
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
 def test_a_damaged_file_is_refused_or_is_what_was_loaded(data: st.DataObject, tmp_path_factory: Any) -> None:
     text = json.dumps(SAVED[data.draw(st.sampled_from(sorted(SAVED)))])
@@ -1124,7 +1124,7 @@ class Life(RuleBasedStateMachine):
             assert tally.received[self.bandit.names.index(line.arm)] == learned
 
 
-Life.TestCase.settings = settings(max_examples=50, stateful_step_count=40, deadline=None)
+Life.TestCase.settings = settings(max_examples=20, stateful_step_count=40, deadline=None)
 TestLife = Life.TestCase
 
 

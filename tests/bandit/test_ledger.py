@@ -382,13 +382,13 @@ class Life:
 def test_a_random_history_has_the_accounts_of_a_second_model(seed: int) -> None:
     life = Life(seed)
     life.check()
-    for _ in range(30):
+    for _ in range(12):
         life.live()
         life.check()
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(22, 1022))
+@pytest.mark.parametrize("seed", range(1000))
 def test_a_thousand_random_histories_have_the_accounts_of_a_second_model(seed: int) -> None:
     life = Life(seed)
     for _ in range(40):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import time
-import timeit
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +19,7 @@ from evenhand.inference.sequences import mean_interval
 from evenhand.messages.answers import moment
 from evenhand.messages.audit import Audit
 from evenhand.messages.lines import DeficitExcerpt, Line
+from tests.bandit.test_calls import calls_of
 
 
 def line_of(bandit: Bandit, arm: str, now: float | None = None) -> Line:
@@ -334,27 +333,25 @@ def test_availability_counts_distinct_sets() -> None:
 
 
 def test_a_few_of_many_arms_are_audited_at_once() -> None:
-    """Milliseconds, where one line per arm takes tenths of a second: the work beyond arrays is that of 200 lines."""
-    arms = [f"arm {place}" for place in range(100_000)]
+    """Beyond arrays, an arm that is not shown takes a small part of the work of one that is."""
+    arms = [f"arm {place}" for place in range(20_000)]
     bandit = Bandit(arms, "fucb", fractions=dict.fromkeys(arms[::2], 1e-5))
     for place in range(3):
         bandit.decide(now=float(place))
-    quick = min(timeit.repeat(lambda: bandit.audit(limit=200), number=1, repeat=3))
-    slow = min(timeit.repeat(bandit.audit, number=1, repeat=3))
-    assert quick < 0.2 * slow  # measured: a thirtieth
+    _, few = calls_of(lambda: bandit.audit(limit=200))
+    _, all_of_them = calls_of(bandit.audit)
+    assert few < 0.2 * all_of_them  # counted: a tenth, for the promises of each arm
     assert [line.arm for line in bandit.audit(limit=2).lines] == ["arm 6", "arm 8"]  # 0, 2 and 4 have played
 
 
-def test_many_arms_are_audited_in_seconds() -> None:
-    """Twenty thousand promises, some of which are broken; where a linear program over all of them would take hours."""
+def test_many_arms_are_audited_without_a_program_over_all_of_them() -> None:
+    """Twenty thousand promises, some of which are broken; a linear program over all of them would take hours."""
     arms = [f"arm {place}" for place in range(20_000)]
     bandit = Bandit(arms, "fucb", fractions=[0.5, *[1e-5] * 19_999])
     for place in range(10):
         bandit.decide(arms[place % 5 :: 5])
-    started = time.perf_counter()
     audit = bandit.audit()
     json.dumps(audit.to_json(), allow_nan=False)
-    assert time.perf_counter() - started < 30.0
     assert "arms 'arm 0', 'arm 5'" in audit.fault  # the fifth of the arms that was there when arm 0 was
     assert "can play in at most 0.2 (" in audit.fault
 
