@@ -217,6 +217,15 @@ def test_an_expired_reward_is_lost_once(name: str, missing: str) -> None:
         plain.observe(rewards)
 
 
+def test_a_reward_after_its_window_is_late_and_was_lost_once() -> None:
+    bandit = Bandit(["a"], "ucb1", window=5.0, missing="lost")
+    decision = bandit.decide(now=0.0)
+    assert list(bandit.expire(now=6.0)) == [decision.id]
+    assert bandit.observe(decision.id, {"a": 1.0}, now=7.0) == {"a": "late"}
+    (line,) = bandit.audit(now=8.0).lines
+    assert (line.pending, line.received, line.lost, line.late) == (0, 0, 1, 1)
+
+
 @pytest.mark.parametrize("name", sorted({"ars_ucb", "ucb", "ars_fucb", "odaaf", "lfg"} | ORDERED))
 def test_totals_are_credited_to_those_who_played(name: str) -> None:
     bandit, plain, world = bandit_of(name), ByHand(name, 1), np.random.default_rng(5)

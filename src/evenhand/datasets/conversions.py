@@ -23,6 +23,7 @@ from evenhand.core import validate
 from evenhand.core.errors import DataError, EvenhandError, number_of, there_are
 from evenhand.core.files import path_of
 from evenhand.core.state import Array
+from evenhand.core.validate import PerArm
 from evenhand.datasets.rows import Layout, Sheet, number_or_nan
 from evenhand.environment.delays import Empirical
 from evenhand.environment.rewards import Bernoulli
@@ -50,7 +51,7 @@ class Conversions:
     # week before
     delays: tuple[Array, ...]
 
-    def environment(self, rates: Any = None, click_rate: float = CLICK_RATE) -> Environment:
+    def environment(self, rates: PerArm | str | None = None, click_rate: float = CLICK_RATE) -> Environment:
         """The log as an environment, the way the paper describes.
 
         An ad clicked n times per week, at a click rate of ρ, is shown n/ρ times per week; so a delay of s seconds is
@@ -70,17 +71,15 @@ class Conversions:
         """
         return _environment(self._rates(rates), [visits(rows, click_rate) for rows in self.delays])
 
-    def _rates(self, rates: Any) -> Any:
-        whole = bool((self.clicks > self.sales).any())
-        named = rates is None or isinstance(rates, str)
-        if not whole and named and rates in (None, "scaled_rates", "rates"):
+    def _rates(self, rates: PerArm | str | None) -> PerArm:
+        if not (rates is None or isinstance(rates, str)):
+            return rates
+        if rates in (None, "scaled_rates", "rates") and not (self.clicks > self.sales).any():
             raise DataError(
                 "this log holds conversions only, and none of the clicks that did not convert: give rates, one per ad, "
                 "or rates = 'scaled_conversions' to scale the numbers of conversions"
             )
-        if named:
-            return named_rates(rates or RATES[0], self.sales, self.clicks)
-        return rates
+        return named_rates(rates or RATES[0], self.sales, self.clicks)
 
     def figures(self, points: int = 41) -> dict[str, Any]:
         """A summary that stands for the log: numbers of clicks and conversions, and equally spaced quantiles
@@ -151,7 +150,7 @@ def named_rates(name: str, sales: Array, clicks: Array) -> Array:
     return np.asarray((values - values.min()) / spread)
 
 
-def shipped(rates: Any = "scaled_conversions", click_rate: float = CLICK_RATE) -> Environment:
+def shipped(rates: PerArm | str = "scaled_conversions", click_rate: float = CLICK_RATE) -> Environment:
     """The ten most clicked ads of the log, as figures that ship with the package.
 
     Numbers of conversions, and 41 quantiles of the delays of each ad; the log itself does not ship. Delays are drawn
@@ -268,7 +267,7 @@ def _width(path: Path) -> int:
     return len(cells)
 
 
-def _environment(rates: Any, delays: Sequence[Array]) -> Environment:
+def _environment(rates: PerArm, delays: Sequence[Array]) -> Environment:
     means = validate.per_arm("rates", rates, 0.0, 1.0)
     if len(means) != len(delays):
         raise EvenhandError(

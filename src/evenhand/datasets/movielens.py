@@ -187,6 +187,11 @@ class Ratings:
         }
 
 
+def rewards_of(counts: NDArray[np.int64]) -> Categorical:
+    """Ratings divided by 5, each film's by how often each of `SCALE` was given, (films, ratings)."""
+    return Categorical(SCALE / STARS, counts / counts.sum(axis=1, keepdims=True))
+
+
 def films() -> Environment:
     """The five films of Huang et al. as an environment of figures that ship with the package.
 
@@ -199,9 +204,8 @@ def films() -> Environment:
         ('Toy Story (1995)', [0.784, 0.806, 0.839, 0.858, 0.794])
     """
     table = json.loads((files("evenhand.datasets") / "films.json").read_text(encoding="utf-8"))
-    counts, users = np.array(table["counts"], dtype=float), np.array(table["users"], dtype=float)
-    rewards = Categorical(np.array(table["ratings"]) / STARS, counts / counts.sum(axis=1, keepdims=True))
-    return Environment(rewards, Joint(table["sets"], users / users.sum()), names=tuple(table["films"]))
+    counts, users = np.array(table["counts"]), np.array(table["users"], dtype=float)
+    return Environment(rewards_of(counts), Joint(table["sets"], users / users.sum()), names=tuple(table["films"]))
 
 
 def load(folder: str | os.PathLike[str], chosen: Sequence[str] = FILMS) -> Ratings:

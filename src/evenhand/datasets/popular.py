@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 from evenhand.core import validate
 from evenhand.core.errors import DataError
 from evenhand.datasets import movielens
-from evenhand.datasets.movielens import SCALE, STARS
-from evenhand.environment.rewards import Categorical
+from evenhand.datasets.movielens import SCALE
 from evenhand.environment.world import Environment
 
 
@@ -63,9 +62,7 @@ class Histograms:
         if arms == 0:
             most = 0 if not self.films else int(self.counts[0].sum())
             raise DataError(f"no film in {self.source} has more than {more_than} ratings; the most rated has {most}")
-        counts = self.counts[:arms].astype(float)
-        chances = counts / counts.sum(axis=1, keepdims=True)
-        return Environment(Categorical(SCALE / STARS, chances), names=self.films[:arms])
+        return Environment(movielens.rewards_of(self.counts[:arms]), names=self.films[:arms])
 
     def above(self, more_than: int) -> int:
         """How many films have more ratings than that.

@@ -174,7 +174,7 @@ def forgetful(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pending, "REMEMBERED", 3)
 
 
-@settings(FAST, max_examples=3)
+@settings(FAST, max_examples=2)
 @given(data=st.data())
 @pytest.mark.usefixtures("forgetful")
 @pytest.mark.parametrize("case", [*CASES, f"exp3 {TOTALS}", f"ars_ucb {TOTALS}"])
@@ -191,7 +191,7 @@ def test_in_many_lives_on_sqlite_it_does_what_the_bandit_does(data: st.DataObjec
     check(data, lite, case)
 
 
-@settings(FAST, max_examples=2)
+@settings(FAST, max_examples=1)
 @given(data=st.data())
 @pytest.mark.usefixtures("forgetful")
 @pytest.mark.parametrize("case", ["lfg", f"ars_ucb {TOTALS}"])
