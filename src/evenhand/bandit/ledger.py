@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.core import validate
 from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import StateError
 from evenhand.core.state import Array, Mask
@@ -21,10 +22,20 @@ if TYPE_CHECKING:
 Holder = int | str  # the place of an arm, or the name of a group
 Whole = NDArray[np.int64]
 Kind = Literal["share", "cap", "group", "group_cap"]
+Promised = tuple[Kind, Holder]  # a promise of a kind to an arm or group; a reward per round counts as a share
 #: What can be promised: shares of arms, largest shares of arms, and the same of groups.
 KINDS: tuple[Kind, ...] = get_args(Kind)
 PLAY = int(BILLION)
 BEFORE = "before the ledger"
+#: Alarms: a promise was found missed; it was found kept again, or is in force no more.
+BEHIND, KEPT_AGAIN, ENDED = "promise.behind", "promise.kept_again", "promise.ended"
+
+
+class Stated(NamedTuple):
+    """When it was stated that a promise is behind."""
+
+    time: float  # seconds since the epoch
+    round: int
 
 
 class Opening(NamedTuple):
@@ -222,6 +233,17 @@ class Ledger:
         openings = {(kind, holder): Opening(*rest) for kind, holder, *rest in plain["openings"]}
         waiting = {name: (np.array(one), np.array(two)) for name, (one, two) in plain["waiting"].items()}
         return cls(closed, entries, openings, waiting)
+
+
+def alarms_of(rows: Sequence[Sequence[Any]], arms: int) -> dict[Promised, Stated]:
+    """The promises that are stated to be behind, as they were saved, of a bandit with so many arms."""
+    found: dict[Promised, Stated] = {}
+    for kind, holder, time, round in rows:
+        place = holder if isinstance(holder, str) else validate.whole("a place", holder, low=0)
+        if kind not in KINDS or (isinstance(place, int) and place >= arms):
+            raise StateError(f"the saved alarms are damaged: there is no {kind} of {holder}")
+        found[kind, place] = Stated(validate.number("a time", time), validate.whole("a round", round, low=0))
+    return found
 
 
 def whole(plays: Array) -> Whole:

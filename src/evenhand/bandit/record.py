@@ -17,7 +17,7 @@ from evenhand.bandit.arms import Arms, RecentAvailability, checked_names
 from evenhand.bandit.change_log import ChangeLog, change_between
 from evenhand.bandit.counts import CountHistory, DeficitHistory, Statistics
 from evenhand.bandit.leases import Leases
-from evenhand.bandit.ledger import Ledger
+from evenhand.bandit.ledger import Ledger, Promised, Stated
 from evenhand.bandit.pending import PendingRewards, RewardRecord, round_of
 from evenhand.core import validate
 from evenhand.core.cohorts import Answers
@@ -84,6 +84,7 @@ class Record:
         self.count_history = CountHistory()
         self.changes = ChangeLog()
         self.availability = RecentAvailability()
+        self.alarms: dict[Promised, Stated] = {}  # the promises that are stated to be behind
         self.last_total: int | None = None
         self.returned = 0  # rounds that leases gave back, which nobody played
         self.sources: tuple[str, ...] = ()

@@ -13,6 +13,7 @@ import numpy as np
 
 from evenhand.bandit import changes, decisions, lease_rounds, rewards
 from evenhand.bandit.leases import Lease
+from evenhand.bandit.ledger import BEHIND, Promised, Stated
 from evenhand.bandit.propensities import copied
 from evenhand.bandit.record import Record
 from evenhand.bandit.saved import changed, difference
@@ -156,6 +157,19 @@ def replay_change(record: Record, change: ChangeRecord, now: float, key: str = "
     changes.make(record, change, now, replayed=True, key=key)
     for slot, part in kept.items():
         setattr(record.state, slot, part)
+
+
+def replay_alarm(record: Record, alarm: str, promises: Sequence[Mapping[str, Any]], now: float) -> None:
+    """Take over what was stated of promises."""
+    for one in promises:
+        holder = one["group"] if "group" in one else record.arms.place[one["arm"]]
+        promise: Promised = one["promise"], holder
+        if (promise in record.alarms) == (alarm == BEHIND):
+            raise StateError(f"it says {alarm} of a promise of which that was said before, or nothing: {promise}")
+        if alarm == BEHIND:
+            record.alarms[promise] = Stated(now, int(record.state.round))
+        else:
+            del record.alarms[promise]
 
 
 def replay_memory(record: Record, patches: Mapping[str, Any]) -> None:

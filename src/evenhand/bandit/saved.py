@@ -21,7 +21,7 @@ from evenhand.bandit.change_log import ChangeLog
 from evenhand.bandit.counts import CountHistory, DeficitHistory
 from evenhand.bandit.earlier import with_ledger, with_rounds
 from evenhand.bandit.leases import Leases
-from evenhand.bandit.ledger import Ledger
+from evenhand.bandit.ledger import Ledger, alarms_of
 from evenhand.bandit.pending import PendingRewards
 from evenhand.bandit.record import Record
 from evenhand.core import validate
@@ -66,7 +66,7 @@ def dump(record: Record) -> dict[str, Any]:
         "last_total": record.last_total,
         "returned": record.returned,
         "sources": list(record.sources),
-    }
+    } | ({"alarms": [[*promise, *stated] for promise, stated in record.alarms.items()]} if record.alarms else {})
 
 
 def restored(plain: Any) -> Record:
@@ -137,6 +137,7 @@ def _fill(record: Record, plain: Mapping[str, Any]) -> None:
     record.count_history = CountHistory.restored(plain["count_history"])
     record.changes = ChangeLog.restored(plain["changes"], len(record.arms))
     record.availability.restore(plain["available"])
+    record.alarms = alarms_of(plain.get("alarms", ()), len(record.arms))
 
 
 def damaged(error: BaseException) -> StateError:

@@ -127,9 +127,20 @@ PROMISES = (
 )
 
 
+#: Of arms that were never further behind than `WHOLE`.
+CLOSE = "No arm was ever more than one play behind its promise, which is as close as whole plays can come."
+
+
 def sentence(case: Case) -> str:
     """What is true of a promise, without the full stop."""
     return next(one.text(case) for one in PROMISES if one.premise(case))
+
+
+def briefly(case: Case) -> str:
+    """The same in a few words, for a table."""
+    found = case.judgement
+    off = f"{case.amount(found.behind)} {'above its largest share' if case.cap else 'behind'}"
+    return off if found.verdict == "missed" else found.verdict
 
 
 def forecast(worst: Judgement, rounds: int) -> str:

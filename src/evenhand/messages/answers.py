@@ -243,7 +243,8 @@ class AllocationHealth(Answer):
     """What needs attention in an allocation."""
 
     # `bad`: a promise cannot be kept, or an arm is below its promise beyond doubt; `attention`: an arm is further
-    # behind than chance explains, estimates cannot be trusted, or no reward has arrived for long
+    # behind than chance explains, a promise that was missed is not kept again yet, estimates cannot be trusted, or no
+    # reward has arrived for long
     status: Literal["good", "attention", "bad", "closed"]
     text: str  # why, in a sentence
     # plays that the arm or group furthest behind is owed; null where no share of the rounds is promised
@@ -353,7 +354,8 @@ class Event(Answer):
 
     sequence: int  # 1, 2, … per allocation
     time: datetime  # when it happened, by the clock of the server
-    # `create`, `decide`, `reward`, `total`, `expire`, `change`, or `state` in place of events that were not kept
+    # `create`, `decide`, `lease`, `report`, `reward`, `total`, `expire`, `change`, `alarm`, or `state` in place of
+    # events that were not kept
     kind: str
     round: int | None  # of a decision, reward or total; the round after which a change took effect; else null
     data: Mapping[str, Any]  # what happened; its fields depend on the kind

@@ -13,7 +13,7 @@ from ..core.dataclasses import dataclass
 from ..core.errors import number_of
 from . import audit_text as text
 from .answers import Answer
-from .lines import BoundLine, ChangeMade, Cost, DeficitExcerpt, History, Line, PromiseLine
+from .lines import BoundLine, ChangeMade, Cost, DeficitExcerpt, History, Line, PromiseLine, StandingAlarm
 
 SHOWN = 100  # lines of a printed audit
 
@@ -78,11 +78,16 @@ class Audit(Answer):
     delays: DelaySummary | None  # of the last rewards; null before the first
     # the deficits over time; null where no share of the rounds was ever promised
     deficit_history: DeficitExcerpt | None
+    # plays that the arm or group furthest behind is owed; null where no share of the rounds is promised
+    behind: float | None
+    furthest: str | None  # the name of that arm or group; null where nothing is owed
     cost: Cost | None  # what the promises cost; null where there are none, and before the first round
     history: History | None  # plays and rewards over time; null before the first round
     changes_made: tuple[ChangeMade, ...]  # the last changes of arms and promises, at most 100, the oldest first
     # the promises that have ended, in that order, and then those of today; the last 1000 of either
     ledger: tuple[PromiseLine, ...] = ()
+    # the promises that the service has stated to be behind, and not kept since, the oldest first
+    alarms: tuple[StandingAlarm, ...] = ()
     # where the evidence is from that the policy learned beforehand, which counts for no promise
     sources: tuple[str, ...] = ()
     name: str | None = None  # of the allocation; null for a `Bandit` outside a store

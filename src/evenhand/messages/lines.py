@@ -23,6 +23,8 @@ class DeficitExcerpt(Answer):
     # promise
     deficits: tuple[tuple[float | None, ...], ...]
     largest: tuple[float | None, ...]  # the same over all arms; null where no arm had a promise
+    # that no arm was ever further behind than whole plays must be; empty where one was
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -93,6 +95,18 @@ class BoundLine(Answer):
     owed: float  # plays behind the promise; negative where ahead
     excess: float | None  # plays above the limit; negative below it; null for no limit
     verdict: str | None = None  # whether both are `kept`, or one is `missed` or `undecided`; null before they begin
+    standing: str | None = None  # the same in a few words, such as `kept` or `7.5 plays behind`
+
+
+@dataclass(frozen=True)
+class StandingAlarm(Answer):
+    """A promise that was found missed, and not kept since."""
+
+    name: str  # of the arm or group
+    kind: Literal["share", "cap", "group", "group_cap"]  # a share or a largest share, of an arm or of a group
+    since: datetime  # when that was stated, by an event `promise.behind`
+    round: int  # the last round before it
+    text: str  # how far the promise is kept now, in a sentence
 
 
 @dataclass(frozen=True)
@@ -131,6 +145,7 @@ class Line(Answer):
     # whether its promises so far are `kept` or `missed`, or that is `undecided`; null where no share is promised or
     # none has begun
     verdict: str | None
+    standing: str | None  # the same in a few words, such as `kept` or `7.5 plays behind`
     since: int  # the round after which that promise began
     rounds: int  # rounds since then
     plays: int  # plays since then

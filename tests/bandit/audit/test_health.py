@@ -10,6 +10,7 @@ import pytest
 from evenhand.bandit import Bandit
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.computation import catch_up, health
+from evenhand.bandit.ledger import Stated
 from evenhand.messages.answers import AllocationHealth
 
 
@@ -202,6 +203,14 @@ def test_chance_is_no_alarm_but_a_real_shortfall_is() -> None:
     assert bandit.health().text.startswith(
         "The promise is missed; a is 46 plays behind the 50% that it was promised, and at least"
     )
+    bandit._record.alarms["share", 0] = Stated(160.0, 160)
+    for played, expected in ((60, "attention"), (60, "good")):
+        for at in range(played):
+            bandit.decide(["a"], now=float(200 + at))
+        bandit._record.availability.clear()
+        if expected == "good":
+            bandit._record.alarms.clear()
+        assert (bandit.health().status, len(bandit.audit().alarms)) == (expected, len(bandit._record.alarms))
 
 
 def test_doubts_and_silence_need_attention() -> None:

@@ -119,6 +119,20 @@ def test_events_arrive_in_order_and_once(
     assert len(receiver.messages) == 3
 
 
+def test_alarms_are_sent_by_their_names(
+    store: Store, hooks: WebhookStore, deliveries: Deliveries, receiver: Receiver
+) -> None:
+    store.create("films", ["tea", "coffee"], "fucb", parameters={"fractions": {"coffee": 0.25}}, seed=1)
+    hooks.add("films", receiver.url, ["alarm"], SECRET)
+    for rounds, available in ((30, ["tea"]), (100, None)):
+        store.run("films", Decide(count=rounds, available=available))
+        store.judge()
+        deliveries.deliver()
+    assert [one["type"] for one in receiver.messages] == ["promise.behind", "promise.kept_again"]
+    (promise,) = receiver.messages[0]["data"]["data"]["promises"]
+    assert promise["text"] == "coffee is 7.5 plays behind the 25% that it was promised"
+
+
 def test_a_receiver_that_is_down_misses_nothing(
     store: Store, hooks: WebhookStore, deliveries: Deliveries, receiver: Receiver, clock: Clock
 ) -> None:

@@ -557,8 +557,9 @@ def test_figures(store: Store, drinks: Asking) -> None:
     assert figure(text, 'evenhand_rewards_total{status="duplicate"}') == 1.0
     assert figure(text, 'evenhand_rewards_total{status="unknown"}') == 1.0
     assert figure(text, 'evenhand_pending_decisions{allocation="drinks"}') == 2.0
-    # Each arm has played once in three rounds; coffee and cocoa are promised 0.6 plays.
-    assert figure(text, 'evenhand_largest_deficit{allocation="drinks"}') == pytest.approx(-0.4)
+    # Each arm has played once in three rounds; coffee and cocoa are promised 0.6 plays, so nothing is owed.
+    assert figure(text, 'evenhand_largest_deficit{allocation="drinks"}') == 0.0
+    assert figure(text, 'evenhand_promises_behind{allocation="drinks"}') == 0.0
     one = '{method="GET",route="/v1/allocations/{name}",status="404"}'
     assert figure(text, f"evenhand_request_seconds_count{one}") == 1.0
     assert figure(text, 'evenhand_request_seconds_count{method="GET",route="other",status="404"}') == 1.0

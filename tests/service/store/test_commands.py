@@ -556,7 +556,7 @@ def test_what_came_of_a_decision(drinks: Driven, monkeypatch: pytest.MonkeyPatch
 
 def test_gauges(drinks: Driven, sums: Driven) -> None:
     """Only tea could play in 3 rounds, so coffee is 3 · 1/3 plays behind."""
-    assert drinks.run(ReadGauges()) == Gauges(0, 0, 0.0, 0)
+    assert drinks.run(ReadGauges()) == Gauges(0, 0, 0.0, 0, 0)
     drinks.run(Decide(rounds=[["tea"]] * 3))
     drinks.run(Reward((("2", {"tea": 1.0}),)))
     gauges = drinks.run(ReadGauges())

@@ -122,11 +122,11 @@ def test_a_database_of_a_newer_version_is_refused(database: str) -> None:
     Store.open(database).close()
     opened = Database(database)
     change_rows(opened, "UPDATE alembic_version SET version_num = '9999'")
-    with pytest.raises(EvenhandError, match="later than 0003 of this Evenhand: use a later version") as refused:
+    with pytest.raises(EvenhandError, match="later than 0004 of this Evenhand: use a later version") as refused:
         Store.open(database)
     assert "\n" not in str(refused.value)
     assert "9999" in str(refused.value)
-    change_rows(opened, "UPDATE alembic_version SET version_num = '0003'")
+    change_rows(opened, "UPDATE alembic_version SET version_num = '0004'")
     Store.open(database).close()
     opened.close()
 
@@ -169,7 +169,7 @@ def _operations() -> Any:
 
 # --- Transactions -----------------------------------------------------------------------------------------------------
 
-ROW = "INSERT INTO allocations VALUES (:id, :name, 'ucb1', 1, 0.0, 1, '', 0, {}, NULL, 0, 0)"
+ROW = "INSERT INTO allocations VALUES (:id, :name, 'ucb1', 1, 0.0, 1, '', 0, {}, NULL, 0, 0, 0)"
 
 
 def insert(database: Database, id: int, name: str) -> None:

@@ -23,6 +23,7 @@ from evenhand.bandit import Bandit, pending
 from evenhand.changes import AddArm, BringBack, Close, Promise, Retire
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.service.store import Change, Decide, LeaseRounds, ReadAudit, ReportLease, Reward, Store, Total, tables
+from evenhand.service.store.commands import Judge
 from evenhand.service.store.database import Database
 from evenhand.service.store.events import KINDS, Event, bandit_from, fold, settings_of
 from evenhand.service.store.export import log
@@ -87,6 +88,8 @@ def lived(database: Database, clock: Clock) -> None:
     clock.now += 60.0
     leased.run(Decide())
     leased.run(LeaseRounds(3))
+    leased.run(Decide(rounds=[["tea"]] * 9))
+    leased.run(Judge())
 
 
 @pytest.fixture(scope="module")

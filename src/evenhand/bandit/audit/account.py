@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import replace
+from functools import cached_property, partial
 
 import numpy as np
 
 from evenhand.bandit.audit.bounds import bounds_of
 from evenhand.bandit.audit.promises import caused, ledger_of
-from evenhand.bandit.ledger import whole
+from evenhand.bandit.changes import promises_of
+from evenhand.bandit.ledger import Promised, whole
 from evenhand.bandit.record import Record
 from evenhand.core.parts import rules_of
 from evenhand.core.state import Array, Observation
 from evenhand.judgement.keeping import keeping_of
+from evenhand.judgement.sentences import CLOSE, WHOLE
+from evenhand.messages.lines import DeficitExcerpt, History
 
 
 class Account:
@@ -45,8 +49,6 @@ class Account:
         counted = promised | (owed != 0.0)
         self.deficits = np.where(counted, owed, -np.inf)  # plays behind, also where they wait; −inf for no promise
         self.worst = np.where(counted, record.worst(), -np.inf)  # the most so far
-        past = record.deficit_history if promised.any() or record.deficit_history.any_promise() else None
-        self.deficit_history = None if past is None else past.excerpt(self.names, self.worst)
 
         learned = counts.learned_plays  # elsewhere, with known rewards; no other figure counts them
         self.learned_plays, self.learned_sums, self.sources = learned, counts.learned_sums, record.sources
@@ -59,6 +61,10 @@ class Account:
         self.certain: Array = self.known - np.minimum(self.late, self.known - self.received)
 
         self.ledger, self.caused = partial(ledger_of, record), partial(caused, record)  # a health asks for neither
+        self._record, self._promised = (
+            record,
+            bool(promised.any()),
+        )  # nor for what is computed of these when it is asked
         self.groups = policy.groups  # arms that are promised shares together, and of these promises since when
         self.bounds = bounds_of(record)  # a line for each group, and for each arm with a cap
 
@@ -70,22 +76,41 @@ class Account:
         evidence = policy.evidence  # rewards that the policy's estimates rest on, and changes it found; None for none
         self.counted = None if evidence is None else evidence.counted(state)
         self.changes = None if evidence is None else evidence.changes(state)
-        self.scores = _scores(record)
 
         self.delays = counts.recent_delays()  # of the last rewards received in time
-        self.history = times.excerpt(
-            self.names, self.rounds, record.counts(), self.deficits if promised.any() else -self.pulls
-        )
         self.pace = times.pace()  # seconds per round lately; None before the second round
         self.first = times.times[0] if times.times else None  # when the first round was decided, in seconds
         self.decided, self.rewarded = times.decided, times.received  # when the last decision and reward were
+        self.alarms = record.alarms
         self.changes_made = record.changes.excerpt(self.names)
 
+    @cached_property
+    def scores(self) -> Array | None:
+        """(arms,), the scores of the next round; None where they are drawn, or do not decide."""
+        policy = self._record.policy
+        if policy.index.traits.random or policy.fairness.traits.ignores_score or self.round == 0:
+            return None
+        scores = policy.index.score(self._record.state, Observation(self.active), np.random.default_rng(0))
+        return np.where(self.active, np.asarray(scores, dtype=float), np.nan)
 
-def _scores(record: Record) -> Array | None:
-    """(arms,), the scores of the next round; None where they are drawn, or do not decide."""
-    policy, active = record.policy, record.arms.active
-    if policy.index.traits.random or policy.fairness.traits.ignores_score or record.state.round == 0:
-        return None
-    scores = policy.index.score(record.state, Observation(active), np.random.default_rng(0))
-    return np.where(active, np.asarray(scores, dtype=float), np.nan)
+    @cached_property
+    def history(self) -> History | None:
+        """Plays and rewards over time; None before the first round."""
+        record, furthest = self._record, self.deficits if self._promised else -self.pulls
+        return record.count_history.excerpt(self.names, self.rounds, record.counts(), furthest)
+
+    @cached_property
+    def deficit_history(self) -> DeficitExcerpt | None:
+        """The deficits over time; None where no share was ever promised."""
+        past = self._record.deficit_history
+        if not self._promised and not past.any_promise():
+            return None
+        found = past.excerpt(self.names, self.worst)
+        return found if (self.worst > WHOLE).any() else replace(found, note=CLOSE)
+
+    def held(self, promise: Promised) -> bool:
+        """Whether there is still a promise of this kind to this arm or group."""
+        kind, holder = promise
+        if isinstance(holder, int) and (self.rates is not None or self.merit is not None):
+            return bool(self.active[holder] and (self.rates is None or self.rates[holder] > 0.0))
+        return holder in promises_of(self._record)[kind]

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.bandit.audit.account import Account
+from evenhand.bandit.audit.alarms import standing
 from evenhand.bandit.audit.costing import cost_of, deserved_shares
 from evenhand.bandit.audit.delays import summarise
-from evenhand.bandit.audit.health import health_of
+from evenhand.bandit.audit.health import furthest, health_of
 from evenhand.bandit.audit.judged import judged, verdict
 from evenhand.bandit.audit.sentences import reasons
 from evenhand.bandit.ledger import PLAY, Whole
@@ -49,6 +50,7 @@ def audit(account: Account, limit: int | None, now: float) -> Audit:
     lines = _lines(account, places, trust, promised, found.words())
     for line, reason in zip(lines, reasons(lines, account, found), strict=True):
         line.reason = reason
+    owing = furthest(account)
     return Audit(
         algorithm=account.algorithm,
         round=account.round,
@@ -63,10 +65,13 @@ def audit(account: Account, limit: int | None, now: float) -> Audit:
         bounds=found.of_bounds(account.bounds[:BOUNDS]),
         delays=summarise(account.delays) if len(account.delays) else None,
         deficit_history=account.deficit_history,
+        behind=owing.plays,
+        furthest=owing.name,
         cost=cost_of(account),
         history=account.history,
         changes_made=account.changes_made,
         ledger=account.ledger(),
+        alarms=standing(account, found),
         sources=tuple(account.sources),
     )
 
@@ -88,7 +93,11 @@ def leading(keys: Sequence[Array], limit: int) -> Places:
 
 
 def _lines(
-    account: Account, places: Places, trust: Mask, promised: Array | None, words: Sequence[str | None]
+    account: Account,
+    places: Places,
+    trust: Mask,
+    promised: Array | None,
+    words: Sequence[tuple[str | None, str | None]],
 ) -> tuple[Line, ...]:
     """The lines of some arms, made column by column, which is fast for many arms."""
     round, slowly = account.round, catch_up(account, _recent(account))[places]
@@ -102,7 +111,8 @@ def _lines(
         "arm": [account.names[place] for place in places.tolist()],
         "retired": np.logical_not(account.active[places]).tolist(),
         "promised": none if promised is None else promised[places].tolist(),
-        "verdict": [words[place] for place in places.tolist()],
+        "verdict": [words[place][0] for place in places.tolist()],
+        "standing": [words[place][1] for place in places.tolist()],
         "trusted": trust[places].tolist(),
         "counted": none if account.counted is None else account.counted[places].tolist(),
         "changes": none if account.changes is None else _whole(account.changes[places]),

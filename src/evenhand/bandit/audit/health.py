@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 
 from evenhand.bandit.audit.account import Account
+from evenhand.bandit.audit.alarms import standing
 from evenhand.bandit.audit.judged import Judged, verdict, waiting
 from evenhand.core.errors import number_of
 from evenhand.messages.answers import AllocationHealth, moment
@@ -26,39 +29,46 @@ def health_of(account: Account, judged: Judged, fault: str, doubts: int, closed:
         status, text = "bad", f"With the recent availability, {fault}"
     elif missed:
         status = "bad"
-    elif (worst is not None and worst.by_rule) or waiting(account).size:
+    elif (worst is not None and worst.by_rule) or waiting(account).size or standing(account, judged):
         status = "attention"
     elif doubts:
         status = "attention"
         text = f"{doubts:,} estimates cannot be trusted." if doubts > 1 else "An estimate cannot be trusted."
     elif silence:
         status, text = "attention", silence
-    behind, arm = _furthest(account)
+    owing = furthest(account)
     return AllocationHealth(
         status=status,  # type: ignore[arg-type]
         text=text,
-        behind=behind,
-        arm=arm,
+        behind=owing.plays,
+        arm=None if owing.grouped else owing.name,
         warnings=doubts,
         last_decision=None if account.decided is None else moment(account.decided),
         last_reward=None if account.rewarded is None else moment(account.rewarded),
     )
 
 
-def _furthest(account: Account) -> tuple[float | None, str | None]:
-    """The most plays that an arm or group is owed, and the arm; None where nothing is promised, or to no single arm."""
-    groups = [line.owed for line in account.bounds if line.kind == "group" and line.at_least > 0.0]
-    by_group = max(groups, default=-np.inf)
-    by_arm, arm = -np.inf, None
+class Owing(NamedTuple):
+    """The arm or group that is furthest behind."""
+
+    plays: float | None  # that it is owed; None where no share of the rounds is promised
+    name: str | None = None  # None where nothing is owed
+    grouped: bool = False
+
+
+def furthest(account: Account) -> Owing:
+    """The arm or group that is owed the most plays, also where they wait for its next promise."""
+    owed = [
+        Owing(line.owed, line.name, True) for line in account.bounds if line.kind == "group" and line.at_least > 0.0
+    ]
     if account.merit is None and account.fractions is not None:
         counted = account.active & ((account.fractions > 0.0) | (account.deficits > 0.0))
-        owed = np.where(counted, account.deficits, -np.inf)
-        by_arm, arm = float(owed.max()), account.names[int(owed.argmax())]
-    most = max(by_arm, by_group)
-    return (
-        max(0.0, most) if np.isfinite(most) else None,
-        arm if by_arm > 0.0 and by_arm >= by_group else None,
-    )
+        behind = np.where(counted, account.deficits, -np.inf)
+        owed.append(Owing(float(behind.max()), account.names[int(behind.argmax())]))
+    most = max(owed, key=lambda one: (one.plays, not one.grouped), default=Owing(None))
+    if most.plays is None or not np.isfinite(most.plays):
+        return Owing(None)
+    return most if most.plays > 0.0 else Owing(0.0)
 
 
 def _silence(account: Account, now: float) -> str:

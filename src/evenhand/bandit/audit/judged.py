@@ -10,12 +10,13 @@ from numpy.typing import NDArray
 
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.costing import deserved_shares, scaled_means
+from evenhand.bandit.ledger import PLAY, Kind, Promised
 from evenhand.core.dataclasses import dataclass
 from evenhand.core.state import Array
-from evenhand.judgement.judge import VERDICTS, Judgement, Judgements, judge, judge_rates
+from evenhand.judgement.judge import MISSED, VERDICTS, Judgement, Judgements, judge, judge_rates
 from evenhand.judgement.keeping import Keeping
 from evenhand.judgement.merits import allowed_shares
-from evenhand.judgement.sentences import WHOLE, Case, of_all, resting, sentence
+from evenhand.judgement.sentences import WHOLE, Case, briefly, of_all, resting, sentence
 from evenhand.messages.audit_text import plain
 from evenhand.messages.lines import BoundLine
 from evenhand.policy.merit import Merit
@@ -29,29 +30,31 @@ class Judged:
     arms: Judgements | None  # of these
     shares: Array  # (arms,)
     names: tuple[str, ...]
-    bounds: tuple[tuple[int, Case], ...]  # of groups and largest shares, each with the place of its line
+    bounds: tuple[tuple[int, Promised, Case], ...]  # of groups and largest shares, each with the place of its line
     rewards: bool = False  # whether rewards per round are promised, not plays
 
     def tally(self) -> tuple[int, int, int]:
         """How many promises are kept, missed and undecided."""
         counts = np.zeros(3, dtype=int) if self.arms is None else np.bincount(self.arms.verdicts, minlength=3)
-        for _, case in self.bounds:
+        for _, _, case in self.bounds:
             counts[VERDICTS.index(case.judgement.verdict)] += 1
         kept, missed, undecided = counts.tolist()
         return kept, missed, undecided
 
-    def words(self) -> list[str | None]:
-        """What became of the promised share of each arm: kept, missed or undecided; None where none has begun."""
-        found: list[str | None] = [None] * len(self.names)
-        for at, place in enumerate(self.places.tolist()):
-            found[place] = None if self.arms is None else VERDICTS[self.arms.verdicts[at]]
+    def words(self) -> list[tuple[str | None, str | None]]:
+        """The verdict on the promised share of each arm, and the same briefly; None where none has begun."""
+        found: list[tuple[str | None, str | None]] = [(None, None)] * len(self.names)
+        for at, place in enumerate(self.places.tolist() if self.arms is not None else ()):
+            word = VERDICTS[self.arms.verdicts[at]]
+            found[place] = word, briefly(self.case("", place, self.arms[at])) if word == "missed" else word
         return found
 
     def of_bounds(self, lines: Sequence[BoundLine]) -> tuple[BoundLine, ...]:
         """The lines of groups and largest shares, each with what became of it: the worse of the two."""
-        worst = dict(sorted(self.bounds, key=lambda one: _urgency(one[1])))
+        worst = {at: case for at, _, case in sorted(self.bounds, key=lambda one: _urgency(one[2]))}
         return tuple(
-            replace(line, verdict=worst[at].judgement.verdict) if at in worst else line for at, line in enumerate(lines)
+            replace(line, verdict=worst[at].judgement.verdict, standing=briefly(worst[at])) if at in worst else line
+            for at, line in enumerate(lines)
         )
 
     def of_arm(self, place: int) -> Judgement | None:
@@ -60,6 +63,20 @@ class Judged:
         known = self.arms is not None and at < len(self.places) and self.places[at] == place
         return self.arms[at] if known and self.arms is not None else None
 
+    def of(self, promise: Promised) -> Case | None:
+        """The case of a promise; None where there is none, or it has not begun."""
+        kind, place = promise
+        if kind == "share" and isinstance(place, int):
+            found = self.of_arm(place)
+            return None if found is None else self.case(plain(self.names[place]), place, found)
+        return next((case for _, one, case in self.bounds if one == promise), None)
+
+    def missed(self) -> list[Promised]:
+        """The promises that are missed."""
+        arms = [] if self.arms is None else self.places[self.arms.are(MISSED)].tolist()
+        bounds = [promise for _, promise, case in self.bounds if case.judgement.verdict == "missed"]
+        return [*(("share", place) for place in arms), *bounds]
+
     def worst(self) -> Case | None:
         """The promise that is furthest from being kept: of those that are missed, then of those that are undecided."""
         cases = sorted(self._candidates(), key=_urgency)
@@ -67,7 +84,7 @@ class Judged:
 
     def _candidates(self) -> Iterator[Case]:
         """For each verdict the arm that is furthest behind, and all bounds."""
-        yield from (case for _, case in self.bounds)
+        yield from (case for _, _, case in self.bounds)
         if self.arms is not None:
             for verdict in range(3):
                 of_these = np.flatnonzero(self.arms.are(verdict))
@@ -132,15 +149,19 @@ def _of_merit(account: Account, merit: Merit) -> tuple[NDArray[np.intp], Judgeme
     return np.arange(arms), found, deserved_shares(account)
 
 
-def _of_bounds(account: Account) -> Iterator[tuple[int, Case]]:
+def _of_bounds(account: Account) -> Iterator[tuple[int, Promised, Case]]:
     """The promises to groups, and the largest shares of groups and arms, that have begun."""
     for at, line in enumerate(account.bounds):
-        name = f"the group {plain(line.name)}" if line.kind == "group" else plain(line.name)
-        if line.rounds and line.kind == "group" and line.at_least > 0.0:
-            yield at, Case(name, line.at_least, _of_bound(account.keeping, line, line.owed, account.plays))
+        grouped = line.kind == "group"
+        name = f"the group {plain(line.name)}" if grouped else plain(line.name)
+        if line.rounds and grouped and line.at_least > 0.0:
+            found = _of_bound(account.keeping, line, line.owed, account.plays)
+            yield at, ("group", line.name), Case(name, line.at_least, found)
         if line.rounds and line.at_most is not None and line.excess is not None:
             found = _of_bound(account.keeping, line, -line.excess, account.plays, cap=True)
-            yield at, Case(name, line.at_most, found, cap=True)
+            kind: Kind = "group_cap" if grouped else "cap"
+            holder = line.name if grouped else account.names.index(line.name)
+            yield at, (kind, holder), Case(name, line.at_most, found, cap=True)
 
 
 def _of_bound(keeping: Keeping, line: BoundLine, behind: float, plays: int, cap: bool = False) -> Judgement:

@@ -202,7 +202,7 @@ def chosen(
 def message(name: str, event: Event) -> bytes:
     """The body of a message."""
     data = {"allocation": name, **event.to_json()}
-    return encode({"type": event.kind, "timestamp": rfc3339(event.time), "data": data})
+    return encode({"type": data["data"].get("alarm", event.kind), "timestamp": rfc3339(event.time), "data": data})
 
 
 def _client() -> httpx.AsyncClient:

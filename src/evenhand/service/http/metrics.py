@@ -94,11 +94,15 @@ class _Allocations(Collector):
             "evenhand_open_leases", "Decisions of leases that are neither reported nor returned.", labels=LABELS
         )
         deficit = GaugeMetricFamily(
-            "evenhand_largest_deficit", "Deficit in plays of the arm furthest behind its promise.", labels=LABELS
+            "evenhand_largest_deficit", "Plays owed to the arm or group furthest behind its promise.", labels=LABELS
+        )
+        behind = GaugeMetricFamily(
+            "evenhand_promises_behind", "Promises that were found missed and not kept since.", labels=LABELS
         )
         for name, gauges in self._store.gauges(TIMEOUT).items():
             pending.add_metric([name], gauges.pending)
             leased.add_metric([name], gauges.leased)
+            behind.add_metric([name], gauges.behind)
             if gauges.largest_deficit is not None:
                 deficit.add_metric([name], gauges.largest_deficit)
-        return pending, leased, deficit
+        return pending, leased, deficit, behind

@@ -33,6 +33,7 @@ KEEP_ALIVE = 75  # seconds after which an idle connection is closed; longer than
 SHUTDOWN = 25  # seconds that requests may take to be answered after a signal; with deliveries, it stops within 30
 GC_THRESHOLD = 50_000  # objects between garbage collections; at Python's 700 the pending decisions are visited often
 CHECK = 3600.0  # seconds between checks of all events
+JUDGE = 5.0  # seconds between looks for alarms, each of which takes some 0.5 ms per allocation that has changed
 WAIT = 60.0  # seconds to wait for PostgreSQL, which may recover; a file is there or not
 WAIT_STEP = 0.5  # seconds between attempts to reach a database that is starting
 SWITCH_INTERVAL = 0.001  # seconds between switches of the threads that write and the one that answers
@@ -102,6 +103,7 @@ def _opened(database: str, upkeep: Upkeep, metrics: Metrics) -> Store:
                 idle=upkeep.idle,
                 retention=upkeep.retention,
                 check=CHECK,
+                judge=JUDGE,
             )
         except StoreUnavailable as error:
             if time.monotonic() >= end:

@@ -12,10 +12,11 @@ import { where } from './route.js';
 import { Settings } from './settings.js';
 import { byMerit, takesTotals } from './states.js';
 import { Term } from './terms.js';
-import { Name, html } from './view.js';
+import { Ago, Name, html } from './view.js';
 
 // Arms that are loaded at first.
 export const LOADED = 200;
+const NAMED = 5; // alarms
 
 export function Allocation(props) {
   const { name, audit } = props;
@@ -24,6 +25,7 @@ export function Allocation(props) {
     <div class="title"><h1 tabindex="-1"><${Name} of=${name} /></h1>
       ${audit?.closed && html`<strong class="badge">closed</strong>`}</div>
     ${audit && html`<p class="verdict"><bdi>${audit.verdict}</bdi></p>`}
+    <${Missed} alarms=${audit?.alarms ?? []} />
     <${Alarm} fault=${audit?.fault ?? ''} />
     <${Warnings} warnings=${audit?.warnings ?? []} />
     ${audit ? html`<${Details} ...${props} />` : html`<p class="note">Loading…</p>`}
@@ -35,6 +37,18 @@ function Alarm({ fault }) {
   return html`<div class=${fault ? 'alarm' : ''}>
     <div role="alert">${fault && html`<h2>A promise cannot be kept</h2>`}</div>
     ${fault && html`<p>With the recent availability, <bdi>${fault}</bdi></p>`}
+  </div>`;
+}
+
+// The alarms that stand: since when promises are missed, and how far each is kept now.
+function Missed({ alarms }) {
+  const rest = alarms.length - NAMED;
+  const one = ({ since, round, text }) => html`<li><bdi>${text}</bdi> <span class="soft">Missed when it was judged${' '}
+    <${Ago} time=${since} />, after round ${whole(round)}, and not kept since.</span></li>`;
+  return html`<div class=${alarms.length ? 'alarm' : ''}>
+    <div role="alert">${alarms.length > 0 && html`<h2>${several(alarms.length, 'promise is', 'promises are')} behind</h2>`}</div>
+    ${alarms.length > 0 && html`<ul class="alarms">${alarms.slice(0, NAMED).map(one)}</ul>`}
+    ${rest > 0 && html`<p>And ${whole(rest)} more, each marked below.</p>`}
   </div>`;
 }
 
@@ -59,10 +73,10 @@ function Details({ name, audit, described, loaded, onMore, chosen, onChoose, ser
     <${Arms} audit=${audit} loaded=${loaded} onMore=${onMore} ...${view} />
     <${Learned} audit=${audit} />
     <${Remembered} audit=${audit} />
-    <${Bounds} bounds=${audit.bounds} />
+    <${Bounds} bounds=${audit.bounds} ledger=${audit.ledger} />
     ${audit.history && html`<${History} audit=${audit} ...${view} />`}
     <${Cost} cost=${audit.cost} />
-    <${DeficitHistory} history=${audit.deficit_history} lines=${audit.lines} merit=${audit.lines.some(byMerit)} grouped=${audit.bounds.length > 0} />
+    <${DeficitHistory} history=${audit.deficit_history} merit=${audit.lines.some(byMerit)} grouped=${audit.bounds.length > 0} />
     <${Delays} delays=${audit.delays} totals=${totals} received=${sum(audit.lines, 'received')} />
     <${Settings} described=${described} changes=${audit.version} />
   `;
@@ -99,14 +113,11 @@ function Tiles({ audit, described }) {
 }
 
 // What the policy still makes up for, to an arm or a group; shares by merit owe no plays.
-function Furthest({ lines, bounds, round }) {
-  const arms = lines.filter((line) => line.deficit !== null && !line.retired).map((line) => [line.deficit, line.arm]);
-  const groups = bounds.filter(({ kind, at_least }) => kind === 'group' && at_least > 0).map((line) => [line.owed, line.name]);
-  if (arms.length + groups.length === 0) return null;
-  const [behind, name] = [...arms, ...groups].reduce((most, one) => (one[0] > most[0] ? one : most));
+function Furthest({ behind, furthest, round }) {
+  if (behind === null) return null;
   const none = round === 0 ? 'no round yet' : 'nothing is owed';
-  const note = behind > 0 ? html`<${Name} of=${name} />` : none;
-  return html`<${Tile} head="Furthest behind, in plays" word="deficit" value=${plays(Math.max(0, behind))} note=${note} />`;
+  const note = furthest === null ? none : html`<${Name} of=${furthest} />`;
+  return html`<${Tile} head="Furthest behind, in plays" word="deficit" value=${plays(behind)} note=${note} />`;
 }
 
 function Tile({ head, word, value, note }) {

@@ -2,14 +2,14 @@
 import { RewardDot, ShareBar } from './bars.js';
 import { about, plays, reward, rewardInterval, several, share, shareInterval, whole } from './format.js';
 import { Badge } from './health.js';
+import { Ledger } from './ledger.js';
 import { byMerit, standing } from './states.js';
 import { Term } from './terms.js';
-import { Component, Name, html } from './view.js';
+import { Ago, Component, Name, html } from './view.js';
 
-function Standing({ line, cap, groups }) {
-  const { state, text } = standing(line, cap, groups);
+function Standing({ line, cap, groups, since }) {
   return html`<span class="standing">
-    ${state === 'plain' ? html`<span class="badge">${text}</span>` : html`<${Badge} ...${{ state, text }} />`}
+    <${Badge} ...${standing(line, cap, groups)} />${since && html`${' '}<span class="soft">missed <${Ago} time=${since} /></span>`}
     ${!line.trusted && html`${' '}<${Badge} state="attention" text="estimate not to be trusted" />`}
   </span>`;
 }
@@ -25,14 +25,14 @@ const estimated = (line, totals) =>
 
 export class Arm extends Component {
   shouldComponentUpdate(next) {
-    return ['line', 'open', 'least', 'scales', 'cap', 'groups'].some((prop) => next[prop] !== this.props[prop]);
+    return ['line', 'open', 'least', 'scales', 'cap', 'groups', 'since', 'ledger'].some((prop) => next[prop] !== this.props[prop]);
   }
 
-  render({ line, cap, groups, open, least, scales, totals, onWhy, id }) {
-    const behind = !line.retired && line.deficit > 1;
+  render({ line, cap, groups, since, ledger, open, least, scales, totals, onWhy, id }) {
+    const behind = !line.retired && line.verdict === 'missed';
     return html`<tr role="row" class="arm">
         <th role="rowheader" scope="row"><${Name} of=${line.arm} /></th>
-        <td role="cell" class="is"><${Standing} ...${{ line, cap, groups }} /></td>
+        <td role="cell" class="is"><${Standing} ...${{ line, cap, groups, since }} /></td>
         <td role="cell" class="received" data-label="Share">
           <${ShareBar} line=${line} scale=${scales.share} />
           <span><strong>${line.share === null ? 'no round yet' : share(line.share)}</strong>${' '}
@@ -47,17 +47,17 @@ export class Arm extends Component {
         </td>
       </tr>
       ${(open || behind || least) && html`<tr role="row" class=${open ? 'because' : 'because short'} id=${id}>
-        <td role="cell" colspan="5"><${Why} ...${{ line, open }} /></td>
+        <td role="cell" colspan="5"><${Why} ...${{ line, open, ledger }} /></td>
       </tr>`}`;
   }
 }
 
 // An arm that is behind, and the one with the smallest share, say why at once; the figures behind the sentence come on demand.
-function Why({ line, open }) {
+function Why({ line, open, ledger }) {
   const { catch_up_rounds: rounds, catch_up_seconds: seconds } = line;
   const again = rounds !== null && html`${' '}It can catch up in ${several(rounds, 'round')} at the earliest${
     seconds === null ? '' : ` (${about(seconds)} at the present pace)`}.`;
-  return html`<p><bdi>${line.reason}</bdi>${again}</p>${open && html`<${Facts} line=${line} />`}`;
+  return html`<p><bdi>${line.reason}</bdi>${again}</p>${open && html`<${Facts} line=${line} /><${Ledger} entries=${ledger} />`}`;
 }
 
 const term = (word, text) => html`<${Term} word=${word}>${text}</${Term}>`;

@@ -9,6 +9,7 @@ import { Term } from './terms.js';
 import { Component, html, visible } from './view.js';
 
 const descending = (field) => (one, other) => (other[field] ?? -Infinity) - (one[field] ?? -Infinity) || 0;
+const NONE = []; // the same each time, so that rows are not rendered again
 const names = new Intl.Collator('en-GB', { numeric: true });
 
 const ORDERS = {
@@ -63,15 +64,20 @@ export class Arms extends Component {
     this.setState({ open });
   }
 
-  // The largest share of each arm that has one, and the names of the groups in which it is.
-  bounds({ bounds }) {
+  // Of each arm its largest share, the names of the groups in which it is, since when it is stated to be behind, and its
+  // promises so far.
+  bounds({ bounds, alarms, ledger }) {
     if (this.bounded?.of !== bounds) {
+      const single = ({ kind }) => kind === 'share' || kind === 'cap';
+      const since = new Map(alarms.filter(single).map((one) => [one.name, one.since]));
+      const entries = new Map();
+      for (const one of ledger.filter(single)) entries.set(one.name, [...(entries.get(one.name) ?? []), one]);
       const caps = new Map(bounds.filter(({ kind }) => kind === 'arm').map((line) => [line.name, line]));
       const groups = new Map();
       for (const { name, arms } of bounds.filter(({ kind }) => kind === 'group')) {
         for (const arm of arms) groups.set(arm, [...(groups.get(arm) ?? []), visible(name)]);
       }
-      this.bounded = { of: bounds, caps, groups };
+      this.bounded = { of: bounds, caps, groups, since, entries };
     }
     return this.bounded;
   }
@@ -80,14 +86,14 @@ export class Arms extends Component {
     const { page, scales, least } = this.page(audit.lines, chosen);
     const totals = takesTotals(audit.lines);
     const merit = audit.lines.some(byMerit);
-    const { caps, groups } = this.bounds(audit);
+    const { caps, groups, since, entries } = this.bounds(audit);
     const turn = (page) => this.setState({ page });
     const choose = (change) => {
       this.setState({ page: 0 });
       onChoose(change);
     };
     const arm = (line, at) => html`<${Arm} key=${line.arm} id=${`why-${page.at * page.size + at}`} line=${line}
-      cap=${caps.get(line.arm)} groups=${groups.get(line.arm)?.join(', ') ?? ''} scales=${scales} totals=${totals} open=${open.has(line.arm)}
+      cap=${caps.get(line.arm)} since=${since.get(line.arm)} ledger=${entries.get(line.arm) ?? NONE} groups=${groups.get(line.arm)?.join(', ') ?? ''} scales=${scales} totals=${totals} open=${open.has(line.arm)}
       least=${line.arm === least} onWhy=${() => this.toggle(line.arm)} />`;
     const body = () => html`
       <${Key} merit=${merit} />

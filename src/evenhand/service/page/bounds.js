@@ -1,13 +1,14 @@
 // Groups of arms that are promised shares together, and arms with a cap: promised, received, owed.
 import { NOTHING, plays, share, whole } from './format.js';
 import { Badge } from './health.js';
+import { Ledger } from './ledger.js';
 import { word } from './states.js';
 import { Name, html } from './view.js';
 
 // [field of the audit, head, what is shown]
 const COLUMNS = [
   ['arms', 'Arms', (line) => html`<span>${line.arms.map((arm, at) => html`${at > 0 && ', '}<${Name} of=${arm} />`)}</span>`],
-  ['state', 'Promise', (line) => html`<${State} line=${line} />`],
+  ['state', 'Promise', (line) => html`<${Badge} ...${word(line)} />`],
   ['at_least', 'At least', (line) => (line.at_least ? share(line.at_least) : NOTHING)],
   ['at_most', 'At most', (line) => share(line.at_most)],
   ['since', 'Since round', (line) => whole(line.since)],
@@ -19,13 +20,7 @@ const COLUMNS = [
 
 const look = (field) => (['arms', 'state'].includes(field) ? 'names' : 'number');
 
-function State({ line: { verdict, owed, excess } }) {
-  const worst = Math.max(owed, excess ?? -Infinity);
-  const { state, text } = word(verdict, worst, worst === owed ? 'behind' : 'above');
-  return html`<${Badge} state=${state} text=${text} />`;
-}
-
-export function Bounds({ bounds }) {
+export function Bounds({ bounds, ledger }) {
   if (bounds.length === 0) return null;
   const head = ([field, text]) => html`<th role="columnheader" scope="col" class=${look(field)} key=${field}>${text}</th>`;
   return html`<section aria-labelledby="bounds">
@@ -40,6 +35,7 @@ export function Bounds({ bounds }) {
         <tbody role="rowgroup">${bounds.map((line) => html`<${Row} key=${line.kind + line.name} line=${line} />`)}</tbody>
       </table>
     </div>
+    <${Ledger} entries=${ledger.filter(({ kind }) => kind.startsWith('group'))} named />
   </section>`;
 }
 

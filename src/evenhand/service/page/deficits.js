@@ -1,7 +1,6 @@
 // The deficits over time.
 import { Chart, ROOM, axis, plain, tip, tone } from './chart.js';
 import { moment, plays, several, whole } from './format.js';
-import { WITHIN } from './states.js';
 import { Component, Name, html } from './view.js';
 
 const FIRST = 5; // arms that are drawn unless others are selected
@@ -11,9 +10,6 @@ const BY_MERIT =
   'Shares follow the merit of the arms as it is estimated in each round. No number of plays is promised, so none is owed.';
 const GROUPED = 'No share is promised to a single arm; the table of groups and caps says how far these are behind.';
 const BEFORE = 'There are no deficits before the first decision.';
-
-const within = (history, lines) =>
-  history.largest.every((deficit) => deficit === null || deficit <= WITHIN) && lines.every((line) => (line.worst ?? 0) <= WITHIN);
 
 export class DeficitHistory extends Component {
   state = { shown: null, largest: true, ahead: false, listed: false, opened: false };
@@ -50,10 +46,10 @@ export class DeficitHistory extends Component {
 
   // A promise that was always kept to within a play needs a sentence; its saw of quarter plays would look like an alarm.
   body(history) {
-    if (!within(history, this.props.lines)) return this.chart(history);
+    if (!history.note) return this.chart(history);
     const { opened } = this.state;
     return html`
-      <p>No arm was ever more than one play behind its promise, which is as close as whole plays can come.</p>
+      <p>${history.note}</p>
       <details open=${opened} onToggle=${(event) => this.setState({ opened: event.target.open })}>
         <summary>Show it over time</summary>${opened && this.chart(history)}
       </details>

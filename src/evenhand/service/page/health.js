@@ -12,6 +12,7 @@ const SHAPES = {
 };
 
 export function Badge({ state, text }) {
+  if (state === 'plain') return html`<span class="badge">${text}</span>`;
   return html`<span class="badge ${state}">
     <svg viewBox="0 0 16 16" width="14" height="14" aria-hidden="true"><path d=${SHAPES[state]} /></svg>${text}
   </span>`;

@@ -46,6 +46,11 @@ def _members(value: Any, arm: Arm, key: Arm) -> Any:
     return {name: table and _fields({"arms": _each}, table, arm, key) for name, table in value.items()}
 
 
+def _tables(value: Any, arm: Arm, key: Arm) -> Any:
+    """Tables with an arm in each, but for those of groups."""
+    return [_fields({"arm": _one}, table, arm, key) for table in value]
+
+
 def _fields(forms: Mapping[str, Form], value: Any, arm: Arm, key: Arm) -> Any:
     """A table with arms in the fields that have a form."""
     return {name: forms[name](item, arm, key) if name in forms else item for name, item in value.items()}
@@ -62,6 +67,7 @@ FORMS: dict[str, Form] = {
     "reward": partial(_fields, {"rewards": _keys, "late": _each}),
     "expire": partial(_fields, {"closed": _lists}),
     "change": partial(_fields, {"arm": _one, "new_name": _one, "fractions": _keys, "caps": _keys, "groups": _members}),
+    "alarm": partial(_fields, {"promises": _tables}),
     "state": partial(_fields, {"create": CREATED, "bandit": BANDIT}),
 }
 

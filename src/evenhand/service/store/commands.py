@@ -11,10 +11,13 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from sqlalchemy import Connection
 
+from evenhand.bandit.audit.account import Account
+from evenhand.bandit.audit.alarms import due
 from evenhand.bandit.decisions import decide
 from evenhand.bandit.pending import RewardError
 from evenhand.bandit.propensities import LANES
 from evenhand.bandit.record import Record
+from evenhand.bandit.replay import replay_alarm
 from evenhand.bandit.rewards import observe, observe_total
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, StateError
@@ -146,6 +149,26 @@ def _whole_as_integers(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_whole_as_integers(one) for one in value]
     return value
+
+
+@dataclass(frozen=True)
+class Judge(Command[int]):
+    """State the promises that are missed, and those that are kept again; nothing where that was stated before."""
+
+    kind: ClassVar[str] = "judge"
+    answer: ClassVar[type] = int
+
+    def work(self, arms: int) -> float:
+        """So much that it is carried out before the transaction that writes what it states, and no other waits."""
+        return 1.0
+
+    def run(self, context: CommandContext) -> int:
+        """State them; returns the sequence of the last event."""
+        allocation, bandit = context.allocation, context.allocation.bandit
+        for alarm, promises in ({} if allocation.closed else due(Account(bandit))).items():
+            replay_alarm(bandit, alarm, promises, context.now)
+            context.record("alarm", int(bandit.state.round), {"alarm": alarm, "promises": promises})
+        return allocation.sequence
 
 
 @dataclass(frozen=True)

@@ -156,6 +156,34 @@ Changed: Any = Annotated[Union[tuple(map(_changed, CHANGES.values()))], Discrimi
 
 
 @STRICT
+class JudgedPromise(TypedDict):
+    """A promise of which an alarm speaks, and how it was judged; without figures where it is in force no more."""
+
+    promise: Literal["share", "cap", "group", "group_cap"]
+    arm: NotRequired[Number]
+    group: NotRequired[str]
+    share: NotRequired[float]
+    reward: NotRequired[bool]  # a reward per round is promised
+    behind: NotRequired[float]  # plays that are missing, or above a largest share
+    low: NotRequired[float]  # lower end of their interval
+    high: NotRequired[float]
+    tolerance: NotRequired[float]
+
+
+@STRICT
+class Alarmed(TypedDict):
+    """Promises were found missed, kept again, or in force no more.
+
+    It is an event of the chain, as webhooks, restarts and other servers go by these: what was stated last of a promise
+    follows from the events, under the lock of their one writer, so that nothing is stated twice or lost. A replay takes
+    it as a fact, as intervals are not the same to the last bit everywhere; `verify --redecide` judges again.
+    """
+
+    alarm: Literal["promise.behind", "promise.kept_again", "promise.ended"]
+    promises: list[JudgedPromise]
+
+
+@STRICT
 class Stated(TypedDict):
     """The whole state after the events that this one replaces; it has the sequence and the round of the last of them.
 
@@ -180,6 +208,7 @@ BODIES: dict[str, TypeAdapter[Any]] = {
     "total": TypeAdapter(Totalled),
     "expire": TypeAdapter(Expired),
     "change": TypeAdapter(Changed),
+    "alarm": TypeAdapter(Alarmed),
     "state": TypeAdapter(Stated),
 }
 KINDS = tuple(BODIES)
@@ -318,6 +347,8 @@ def _fold(bandit: Record, event: Event) -> None:
             if round != bandit.state.round:
                 raise StateError(f"it is of round {round}, which should be {bandit.state.round}")
             replay.replay_change(bandit, change_of(_reasoned(facts)), event.time, event.key or "")
+        case "alarm" if round == bandit.state.round:
+            replay.replay_alarm(bandit, body["alarm"], body["promises"], event.time)
         case kind:
             raise StateError(f"there is no event {kind!r} of round {round}")
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
+from evenhand.bandit.audit.alarms import text
 from evenhand.bandit.decisions import estimated
 from evenhand.bandit.propensities import Propensities
 from evenhand.bandit.record import Record
@@ -165,12 +166,20 @@ def read_event_page(database: Database, name: str, after: int = 0, limit: int = 
             answers.moment(event.time),
             event.kind,
             event.round,
-            {label: value for label, value in event.body.items() if label not in ("memory", "bandit")},
+            _facts(event),
             event.key,
         )
         for event in events
     ]
     return answers.Events(tuple(facts), facts[-1].sequence if facts and facts[-1].sequence < row.sequence else None)
+
+
+def _facts(event: Event) -> dict[str, Any]:
+    """What an event says; of each promise of an alarm also in a sentence, with the present names."""
+    facts = {label: value for label, value in event.body.items() if label not in ("memory", "bandit")}
+    if event.kind == "alarm":
+        facts["promises"] = [{**one, "text": text(facts["alarm"], one)} for one in facts["promises"]]
+    return facts
 
 
 def as_csv(frames: Iterator[pd.DataFrame]) -> Iterator[bytes]:

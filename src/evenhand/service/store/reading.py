@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-import numpy as np
 from sqlalchemy import select
 
 from evenhand.bandit.arguments import RewardRange
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.computation import audit, health
+from evenhand.bandit.audit.health import furthest
 from evenhand.bandit.history import Start, start_from
 from evenhand.core.errors import EvenhandError
 from evenhand.messages.answers import Allocation, AllocationHealth, Arm, ArmOutcome, Arms, DecisionOutcome, moment
@@ -83,6 +83,7 @@ class Gauges:
     pending: int
     leased: int
     largest_deficit: float | None
+    behind: int  # promises that are stated to be behind
     round: int
 
 
@@ -98,7 +99,7 @@ class ReadGauges(Reading[Gauges]):
         True
         >>> answer = store.run("drinks", Decide(count=3))
         >>> store.run("drinks", ReadGauges())
-        Gauges(pending=3, leased=0, largest_deficit=None, round=3)
+        Gauges(pending=3, leased=0, largest_deficit=None, behind=0, round=3)
         >>> store.close()
     """
 
@@ -107,10 +108,10 @@ class ReadGauges(Reading[Gauges]):
     def run(self, context: CommandContext) -> Gauges:
         """The numbers."""
         bandit = context.allocation.bandit
-        promised = () if bandit.fractions is None else np.flatnonzero(bandit.fractions)
-        largest = float(bandit.owed()[promised].max()) if len(promised) else None
         pending = bandit.pending.count + sum(lease.pending for lease in bandit.leases.values())
-        return Gauges(pending, bandit.leases.open, largest, int(bandit.state.round))
+        return Gauges(
+            pending, bandit.leases.open, furthest(Account(bandit)).plays, len(bandit.alarms), int(bandit.state.round)
+        )
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from threading import Lock, Thread
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, bindparam, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
 from evenhand.bandit.changes import planned
@@ -27,7 +27,7 @@ from evenhand.service.store.allocation import first_event, row_of, row_values
 from evenhand.service.store.api_keys import Keys
 from evenhand.service.store.arms import read_names, write_names
 from evenhand.service.store.checked import check_all, damaged, fault_of, isolated
-from evenhand.service.store.commands import Answer, Command
+from evenhand.service.store.commands import Answer, Command, Judge
 from evenhand.service.store.compaction import compact, resume
 from evenhand.service.store.database import LOG, Database
 from evenhand.service.store.errors import Conflict, StoreUnavailable, UnknownAllocation
@@ -84,6 +84,7 @@ class Store:
         retention: seconds for which events are kept, at least; None for ever. See
             `evenhand.service.store.compaction.compact`.
         check: seconds between checks of all events, in a thread of its own; None for none.
+        judge: seconds between looks for alarms, in a thread of its own; None for none.
 
     Attributes:
         keys: the API keys.
@@ -111,6 +112,7 @@ class Store:
         idle: float | None = None,
         retention: float | None = None,
         check: float | None = None,
+        judge: float | None = None,
     ) -> None:
         self.database, self.keys = database, Keys(database, clock)
         self._clock, self._snapshot_every = clock, snapshot
@@ -124,6 +126,8 @@ class Store:
             self._repeat("idle", min(idle / 4, IDLE_CHECK), lambda: self.leave_idle(idle))
         if check is not None:
             self._repeat("check", check, lambda: check_all(database, lambda: self._closing.wait(CHECK_PAUSE)), 0.0)
+        if judge is not None:
+            self._repeat("judge", judge, self.judge)
         if retention is not None:
             self._repeat("retention", RETENTION_CHECK, lambda: self.compact(retention))
 
@@ -485,6 +489,24 @@ class Store:
             writers = list(self._writers.values())
         for writer in writers:
             writer.leave_if_idle(idle)
+
+    def judge(self) -> None:
+        """Look for alarms in the allocations in which something has happened since this was done last; see `Judge`."""
+        table = tables.allocations.c
+        query = select(table.id, table.name).where(table.sequence != table.judged, table.closed.is_(False))
+        with self.database.transaction(writes=False) as connection:
+            rows = connection.execute(query.order_by(table.id)).all()
+        looked = []
+        for id, name in rows:
+            if self._closing.is_set():
+                return
+            if not fault_of(self.database, id) and id not in self.database.without_part:
+                with suppress(EvenhandError):  # the next look tries again
+                    looked.append({"of": id, "last": self.run(name, Judge())})
+        if looked:
+            with self.database.transaction(writes=True) as connection:
+                values = update(tables.allocations).where(table.id == bindparam("of"))
+                connection.execute(values.values(judged=bindparam("last")), looked)
 
     def compact(self, retention: float) -> None:
         """Replace the events of all allocations that are older than so many seconds by their state.

@@ -25,6 +25,8 @@ allocations = sa.Table(
     sa.Column("due", sa.Double),  # when the next window passes or lease is over; null for never
     sa.Column("named", sa.BigInteger, nullable=False, server_default="0"),  # sum of hashes of names; see `seals.py`
     sa.Column("answered", sa.BigInteger, nullable=False, server_default="0"),  # the same of answers
+    # the last event when alarms were looked for
+    sa.Column("judged", sa.BigInteger, nullable=False, server_default="0"),
 )
 
 #: What happened, in order; rows are only appended. No foreign key: the writer has locked the allocation's row, and

@@ -1,0 +1,31 @@
+// The ledger: every promise to an arm or a group, what was paid under each, and what became of what was owed.
+import { moment, plays, share, whole } from './format.js';
+import { Name, html } from './view.js';
+
+const KINDS = { share: '', cap: 'at most ', group: '', group_cap: 'at most ' };
+
+// [head, what is shown, class]
+const COLUMNS = [
+  ['Rounds', ({ since, until }) => `${whole(since + 1)}–${until === null ? 'now' : whole(until)}`, 'number'],
+  ['Promised', ({ kind, share: part }) => (part ? KINDS[kind] + share(part) : 'nothing'), 'number'],
+  ['Plays', (entry) => whole(entry.plays), 'number'],
+  ['Owed in the end, in plays', (entry) => plays(entry.owed), 'number'],
+  ['Carried on', (entry) => (entry.until === null ? '' : plays(entry.carried)), 'number'],
+  ['Forgiven', (entry) => (entry.until === null ? '' : plays(entry.forgiven)), 'number'],
+  ['Beyond a limit', (entry) => (entry.until === null ? '' : plays(entry.capped)), 'number'],
+  ['Advance lapsed', (entry) => (entry.until === null ? '' : plays(entry.lapsed)), 'number'],
+  ['Made', ({ began }) => (began === null ? 'at the start' : moment(began)), 'names'],
+  ['Why', ({ reason }) => html`<bdi>${reason}</bdi>`, 'names'],
+  ['Key', ({ key }) => key, 'names'],
+];
+
+export function Ledger({ entries, named }) {
+  if (entries.length === 0) return null;
+  const columns = named ? [['Group', ({ name }) => html`<${Name} of=${name} />`, 'names'], ...COLUMNS] : COLUMNS;
+  return html`<details class="ledger" open=${entries.length > 1}><summary>All its promises so far</summary>
+    <div class="scroll" role="region" aria-label="Promises so far, table" tabindex="0"><table>
+      <thead><tr>${columns.map(([head, , look]) => html`<th scope="col" class=${look}>${head}</th>`)}</tr></thead>
+      <tbody>${entries.map((entry) => html`<tr>${columns.map(([, show, look]) => html`<td class=${look}>${show(entry)}</td>`)}</tr>`)}</tbody>
+    </table></div>
+  </details>`;
+}
