@@ -124,7 +124,7 @@ def test_alarms_are_sent_by_their_names(
 ) -> None:
     store.create("films", ["tea", "coffee"], "fucb", parameters={"fractions": {"coffee": 0.25}}, seed=1)
     hooks.add("films", receiver.url, ["alarm"], SECRET)
-    for rounds, available in ((30, ["tea"]), (100, None)):
+    for rounds, available in ((30, ["tea"]), (60, None)):
         store.run("films", Decide(count=rounds, available=available))
         store.judge()
         deliveries.deliver()

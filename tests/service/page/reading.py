@@ -126,7 +126,16 @@ def assert_shows(text: str, values: list[float | None]) -> None:
 
 
 def assert_shows_line(page: Page, line: dict[str, Any]) -> None:
-    in_sentences = {"learned_plays", "learned_mean", "counted", "changes", "reason", "catch_up_seconds", "verdict"}
+    in_sentences = {
+        "learned_plays",
+        "learned_mean",
+        "counted",
+        "changes",
+        "reason",
+        "catch_up_seconds",
+        "verdict",
+        "standing",
+    }
     fields_shown = {"arm", "retired", "trusted"} | in_sentences
     expect(row(page, line["arm"])).to_be_visible()
     for shown in row(page, line["arm"]).locator("[data-field]").all():

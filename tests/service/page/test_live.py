@@ -92,9 +92,17 @@ def test_the_alarm(server: Server, visiting: Visiting) -> None:
         assert "coffee" in fault
         expect(page.locator(".alarm")).to_contain_text(fault)
         assert page.title().startswith("⚠ ")
-        expect(overview(page, "coffee")).to_contain_text("5.00 plays behind")
+        expect(overview(page, "coffee")).to_contain_text("5 plays behind")
         expect(page.locator(".verdict")).to_have_text(
             "The promise is missed; coffee is 5 plays behind the 50% that it was promised."
         )
         expect(page.locator(".because")).to_contain_text("It is 5 plays behind the 50% that it was promised.")
         expect(overview(page, "tea")).to_contain_text("no promise")
+        expect(page.locator(".missed")).to_contain_text(
+            "1 promise was missed, and not kept since"
+        )  # when it was judged
+        expect(page.locator(".missed")).to_contain_text("coffee is 5 plays behind the 50% that it was promised.")
+        expect(overview(page, "coffee")).to_contain_text("alarm")
+        decide(server, "broken", 20)
+        expect(page.locator(".missed")).to_have_count(0)
+        expect(overview(page, "coffee")).to_contain_text("kept")

@@ -228,6 +228,21 @@ def test_one_arm(server: Server, visiting: Visiting) -> None:
         expect(page.get_by_text("more than one play behind")).to_be_visible()
 
 
+def test_every_promise_that_an_arm_had(drinks: dict[str, Any], visiting: Visiting) -> None:
+    lines = [line for line in drinks["ledger"] if line["name"] == "coffee"]
+    assert [line["share"] for line in lines] == [0.2, 0.25]
+    with visiting() as seen:
+        page = seen.open("drinks")
+        page.get_by_role("button", name="Why: coffee").click()
+        rows = page.get_by_role("region", name="Promises so far, table").locator("tbody tr")
+        expect(rows).to_have_count(2)
+        for line, shown, rounds in zip(lines, rows.all(), ("1–60", "61–now"), strict=True):
+            cells = shown.locator("td").all_inner_texts()
+            assert cells[:2] == [rounds, f"{100 * line['share']:.1f}%"]
+            assert_shows(cells[2], [line["plays"]])
+            assert_shows(cells[3], [line["owed"]])
+
+
 def names_in_sight(page: Page) -> list[str]:
     return page.get_by_role("table", name="Overview of the arms", exact=True).locator("th .name").all_text_contents()
 
@@ -312,7 +327,7 @@ def test_a_group_that_is_behind_and_a_cap_that_is_exceeded(server: Server, visit
         page = seen.open("breached")
         verdict = "Both promises are missed; cocoa is 31.8 plays above its largest share of 20%."
         expect(page.locator(".verdict")).to_have_text(verdict)
-        expect(overview(page, "cocoa")).to_contain_text("31.80 plays above its largest share")
+        expect(overview(page, "cocoa")).to_contain_text("31.8 plays above its largest share")
         tile = page.locator(".tiles > div", has_text="Furthest behind, in plays")
         expect(tile).to_contain_text("19.50")
         expect(tile).to_contain_text("hot")

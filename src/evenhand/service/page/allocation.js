@@ -16,7 +16,7 @@ import { Ago, Name, html } from './view.js';
 
 // Arms that are loaded at first.
 export const LOADED = 200;
-const NAMED = 5; // alarms
+const NAMED = 3; // alarms
 
 export function Allocation(props) {
   const { name, audit } = props;
@@ -43,10 +43,10 @@ function Alarm({ fault }) {
 // The alarms that stand: since when promises are missed, and how far each is kept now.
 function Missed({ alarms }) {
   const rest = alarms.length - NAMED;
-  const one = ({ since, round, text }) => html`<li><bdi>${text}</bdi> <span class="soft">Missed when it was judged${' '}
-    <${Ago} time=${since} />, after round ${whole(round)}, and not kept since.</span></li>`;
-  return html`<div class=${alarms.length ? 'alarm' : ''}>
-    <div role="alert">${alarms.length > 0 && html`<h2>${several(alarms.length, 'promise is', 'promises are')} behind</h2>`}</div>
+  const one = ({ since, round, text }) => html`<li><bdi dir="ltr">${text}</bdi> <span class="soft">Found <${Ago} time=${since} />,
+    after round ${whole(round)}.</span></li>`;
+  return html`<div class=${alarms.length ? 'missed' : ''}>
+    <div aria-live="polite">${alarms.length > 0 && html`<h2>${several(alarms.length, 'promise was', 'promises were')} missed, and not kept since</h2>`}</div>
     ${alarms.length > 0 && html`<ul class="alarms">${alarms.slice(0, NAMED).map(one)}</ul>`}
     ${rest > 0 && html`<p>And ${whole(rest)} more, each marked below.</p>`}
   </div>`;

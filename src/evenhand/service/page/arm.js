@@ -9,7 +9,7 @@ import { Ago, Component, Name, html } from './view.js';
 
 function Standing({ line, cap, groups, since }) {
   return html`<span class="standing">
-    <${Badge} ...${standing(line, cap, groups)} />${since && html`${' '}<span class="soft">missed <${Ago} time=${since} /></span>`}
+    <${Badge} ...${standing(line, cap, groups)} />${since && html`${' '}<span class="soft">alarm <${Ago} time=${since} /></span>`}
     ${!line.trusted && html`${' '}<${Badge} state="attention" text="estimate not to be trusted" />`}
   </span>`;
 }
