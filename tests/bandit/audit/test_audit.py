@@ -48,6 +48,7 @@ def test_an_empty_audit() -> None:
         retired=False,
         promised=0.25,
         verdict=None,
+        standing=None,
         since=0,
         rounds=0,
         plays=0,
@@ -389,7 +390,8 @@ def test_json_is_valid_and_the_table_has_a_row_an_arm(rewards: tuple[float, floa
     assert plain == audit.to_json()
     assert (
         " ".join(plain)
-        == "algorithm round rounds version time arms verdict fault warnings lines bounds delays deficit_history cost "
+        == "algorithm round rounds version time arms verdict fault warnings lines bounds delays deficit_history "
+        "behind furthest cost "
         "history changes_made ledger alarms sources name sequence closed"
     )
     assert [line["arm"] for line in plain["lines"]] == [*HOSTILE, "new"]
@@ -397,7 +399,7 @@ def test_json_is_valid_and_the_table_has_a_row_an_arm(rewards: tuple[float, floa
     assert plain["fault"] == ""
     assert list(plain["delays"]) == ["count", "quantiles", "edges", "counts"]
     assert list(plain["delays"]["quantiles"]) == ["0.05", "0.25", "0.5", "0.75", "0.95"]
-    assert list(plain["deficit_history"]) == ["rounds", "times", "arms", "deficits", "largest"]
+    assert list(plain["deficit_history"]) == ["rounds", "times", "arms", "deficits", "largest", "note"]
     table = audit_table(audit)
     assert table["arm"].tolist() == [*HOSTILE, "new"]
     assert table["plays"].tolist() == [line.plays for line in audit.lines]

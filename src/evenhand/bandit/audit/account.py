@@ -106,7 +106,8 @@ class Account:
         if not self._promised and not past.any_promise():
             return None
         found = past.excerpt(self.names, self.worst)
-        return found if (self.worst > WHOLE).any() else replace(found, note=CLOSE)
+        near = bool(found.rounds) and not (self.worst > WHOLE).any()
+        return replace(found, note=CLOSE) if near else found
 
     def held(self, promise: Promised) -> bool:
         """Whether there is still a promise of this kind to this arm or group."""

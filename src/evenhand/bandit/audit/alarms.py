@@ -8,7 +8,7 @@ from typing import Any
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.judged import Judged, judged
 from evenhand.bandit.ledger import BEHIND, ENDED, KEPT_AGAIN, Promised
-from evenhand.judgement.judge import Judgement
+from evenhand.judgement.judge import Judgement, Verdict
 from evenhand.judgement.sentences import Case, sentence
 from evenhand.messages.answers import moment
 from evenhand.messages.audit_text import plain
@@ -53,8 +53,9 @@ def text(alarm: str, facts: Mapping[str, Any]) -> str:
     name = f"the group {plain(facts['group'])}" if "group" in facts else plain(facts["arm"])
     if alarm == ENDED:
         return f"the promise to {name} that was missed is in force no more"
-    figures = (facts[one] for one in FIGURES)
-    found = Judgement("missed" if alarm == BEHIND else "kept", *figures, 0.0, "", None, None)
+    behind, low, high, tolerance = (float(facts[one]) for one in FIGURES)
+    verdict: Verdict = "missed" if alarm == BEHIND else "kept"
+    found = Judgement(verdict, behind, low, high, tolerance, 0.0, "", None, None)
     return sentence(Case(name, facts["share"], found, facts["promise"] in ("cap", "group_cap"), "reward" in facts))
 
 

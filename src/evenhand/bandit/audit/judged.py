@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.costing import deserved_shares, scaled_means
-from evenhand.bandit.ledger import PLAY, Kind, Promised
+from evenhand.bandit.ledger import Kind, Promised
 from evenhand.core.dataclasses import dataclass
 from evenhand.core.state import Array
 from evenhand.judgement.judge import MISSED, VERDICTS, Judgement, Judgements, judge, judge_rates
@@ -44,9 +44,11 @@ class Judged:
     def words(self) -> list[tuple[str | None, str | None]]:
         """The verdict on the promised share of each arm, and the same briefly; None where none has begun."""
         found: list[tuple[str | None, str | None]] = [(None, None)] * len(self.names)
-        for at, place in enumerate(self.places.tolist() if self.arms is not None else ()):
-            word = VERDICTS[self.arms.verdicts[at]]
-            found[place] = word, briefly(self.case("", place, self.arms[at])) if word == "missed" else word
+        arms = self.arms
+        for at, place in enumerate(self.places.tolist() if arms is not None else ()):
+            assert arms is not None
+            word = VERDICTS[arms.verdicts[at]]
+            found[place] = word, briefly(self.case("", place, arms[at])) if word == "missed" else word
         return found
 
     def of_bounds(self, lines: Sequence[BoundLine]) -> tuple[BoundLine, ...]:
