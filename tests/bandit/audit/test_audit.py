@@ -363,7 +363,7 @@ HOSTILE = ["$x$\n<b>", "$\\frac{$", "_^{}%&#\\", "\x00\x1b[31m", "a" * 300, "名
 
 
 LINE = (
-    "arm retired promised verdict since rounds plays share low_share high_share deficit worst "
+    "arm retired promised verdict standing since rounds plays share low_share high_share deficit worst "
     "promises due paid forgiven capped lapsed all_plays "
     "available received estimate trusted low high pending lost late learned_plays learned_mean "
     "counted changes score reason catch_up_rounds catch_up_seconds"

@@ -88,7 +88,7 @@ def lived(database: Database, clock: Clock) -> None:
     clock.now += 60.0
     leased.run(Decide())
     leased.run(LeaseRounds(3))
-    leased.run(Decide(rounds=[["tea"]] * 9))
+    leased.run(Decide(rounds=[["tea"]] * 30))
     leased.run(Judge())
 
 
