@@ -63,7 +63,7 @@ MOST = {
     "odaaf": (20, 23),
     "op_fcts_d": (43, 24),
     "op_fcucb_d": (39, 19),
-    "opse": (38, 19),
+    "opse": (40, 19),
     "q_fcts_d": (45, 30),
     "q_fcucb_d": (39, 28),
     "soft_threshold_ucb": (33, 19),
