@@ -12,6 +12,7 @@ import pytest
 from evenhand.bandit import Bandit
 from evenhand.bandit.counts import FOLLOWED, MOST, SHOWN, DeficitHistory
 from evenhand.core.errors import StateError
+from evenhand.judgement.sentences import CLOSE
 from evenhand.messages.answers import moment
 from evenhand.messages.lines import DeficitExcerpt
 
@@ -38,6 +39,7 @@ def test_every_round_at_first() -> None:
         arms=("a", "b"),  # the worst of a is 1, of b 0.25
         deficits=((-0.5, 0.0, 0.5, 1.0), (0.25, -0.5, -1.25, -2.0)),
         largest=(0.25, 0.0, 0.5, 1.0),
+        note=CLOSE,
     )
 
 

@@ -188,7 +188,18 @@ class Ratings:
 
 
 def rewards_of(counts: NDArray[np.int64]) -> Categorical:
-    """Ratings divided by 5, each film's by how often each of `SCALE` was given, (films, ratings)."""
+    """Ratings divided by 5, each film's by how often each rating was given.
+
+    Args:
+        counts: (films, ratings), how often each of `SCALE` was given.
+
+    Returns:
+        Rewards of as many arms as films.
+
+    Example:
+        >>> rewards_of(np.eye(len(SCALE), dtype=int)[[1, 9]]).means.tolist()
+        [0.2, 1.0]
+    """
     return Categorical(SCALE / STARS, counts / counts.sum(axis=1, keepdims=True))
 
 
