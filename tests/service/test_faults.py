@@ -9,12 +9,14 @@ from __future__ import annotations
 import csv
 import io
 import os
+import random
 import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
@@ -25,6 +27,7 @@ import pytest
 from sqlalchemy import make_url
 
 from evenhand.bandit import Bandit
+from evenhand.cli.main import run
 from evenhand.messages.answers import moment
 from evenhand.service.store import Decide, ReadAudit, Reward, Store
 from tests.service.crowd import (
@@ -114,6 +117,31 @@ def test_killed_again_and_again_on_postgresql(own_postgres: Postgres, serve: Ser
         server.start()
         crowd.reach(10)
     check(database, server, crowd.received)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("both", [False, True], ids=["service", "database too"])
+def test_twenty_kills_under_eight_writers_on_postgresql(own_postgres: Postgres, serve: Serve, both: bool) -> None:
+    """At moments that nobody chooses; every fourth time PostgreSQL goes as well, or only the service."""
+    database, moments = make_database(own_postgres.url()), random.Random(11)
+    server = serve(database, first=HASTY)
+    assert server.post("/v1/allocations", DRINKS).status_code == 201
+    with Crowd([server.url], "drinks", clients=8, seed=8) as crowd:
+        for kill in range(20):
+            crowd.reach(1)
+            time.sleep(moments.uniform(0.0, 0.5))
+            crash = both and kill % 4 == 3
+            if crash:
+                own_postgres.crash()
+            server.kill()
+            if crash:
+                own_postgres.start()
+            server.start()
+        crowd.reach(50)
+    received = crowd.received
+    print(f"{received.answered} answers, {len(received.arms)} decisions and {len(received.rewards)} rewards of them")
+    check(database, server, received)
+    assert run(["verify", "--database", database]) == 0
 
 
 def test_a_polite_stop_answers_what_was_asked(database: str, serve: Serve) -> None:

@@ -179,6 +179,10 @@ SAID: list[tuple[str, Any, str]] = [
     ("decisions", {"count": 0}, "body.count: must be at least 1"),
     ("decisions", {"count": 1.5}, "body.count: must be a whole number"),
     ("decisions", {"cuont": 1}, "body.cuont: there is no field 'cuont'; did you mean 'count'?"),
+    *[
+        ("decisions", {name: "x"}, f"body.{name}: there is no field {name!r}; known: count, available, propensities")
+        for name in ("context", "unit", "features")
+    ],
     ("decisions", {"rounds": [None], "count": 1}, "body.count: give either 'count' or 'rounds', not both"),
     (
         "decisions",
@@ -252,6 +256,27 @@ def test_what_is_said_of_bodies_without_sense(drinks: Asking, route: str, body: 
 def test_what_is_said_of_changes_without_sense(drinks: Asking, body: Any, said: str) -> None:
     assert refused(drinks.post(f"{ONE}/changes", body), 422, "invalid")["detail"] == said
     assert drinks.get(ONE).json()["version"] == 0
+
+
+FAIR = {"index": "ucb", "fairness": {"kind": "deficit_first", "fractions": [0.1, 1.5, 0.0]}}
+
+
+@pytest.mark.parametrize(
+    ("made", "said"),
+    [
+        ({"parameters": {"fractions": [0.1, 1.5, 0.0]}}, "fractions.coffee must be a number in [0, 1], got 1.5"),
+        ({"parameters": {"fractions": [0.1, "x", 0.0]}}, "fractions.coffee must be a number, got 'x'"),
+        ({"algorithm": FAIR, "parameters": {}}, "fairness.fractions.coffee must be a number in [0, 1], got 1.5"),
+        (
+            {"parameters": {"fractions": [0.9, 0.9, 0.0]}},
+            "the promised shares cannot be kept: arms 'tea', 'coffee' together are promised 1.8 of the rounds but can "
+            "play in at most 1 (plays = 1); that is 0.8 too much",
+        ),
+    ],
+)
+def test_what_is_wrong_with_an_arm_names_it(drinks: Asking, made: dict[str, Any], said: str) -> None:
+    answer = drinks.post(ALL, DRINKS | {"name": "other"} | made)
+    assert (answer.status_code, answer.json()["detail"]) == (422, said)
 
 
 @pytest.mark.parametrize("name", ["", "a b", ".a", "a\n", "a" * 101])
