@@ -27,6 +27,7 @@ CALLS: dict[str, tuple[list[str], set[str]]] = {
     "reproduce": (["--list"], SERVICE | {"httpx"}),
     "glossary": (["lane"], ALL),
     "serve": (["--port", "none"], ALL),
+    "demo": (["--port", "none"], ALL),
     "keys": (["list", "--database", "nowhere.db"], {"fastapi", "matplotlib", "pandas", "uvicorn"}),
     "client": (["list", "--url", "http://127.0.0.1:9", "--timeout", "0.1"], STUDIES | SERVICE),
     "db": (["compact", "--database", "nowhere.db"], {"fastapi", "matplotlib", "pandas", "uvicorn"}),

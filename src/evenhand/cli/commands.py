@@ -53,6 +53,7 @@ COMMANDS: dict[str, dict[str, Entry]] = {
         "serve": Entry(
             "serve:serve", "Run the HTTP service, with decisions, rewards and audits for programs, and a web page"
         ),
+        "demo": Entry("demo:demo", "Serve three allocations with live traffic, and open the page that shows them"),
         "keys": Entry("keys:app", "Create, roll, list and revoke the API keys of the service"),
         "client": Entry("leases:client", "Send requests to a running service: decide, reward, audit, change"),
         "db": Entry("store:db", "Maintain the database of the service"),

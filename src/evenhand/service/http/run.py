@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -59,8 +59,9 @@ def serve(
     log_level: str = "warning",
     log_format: str = "text",
     upkeep: Upkeep = DEFAULT_UPKEEP,
+    ready: Callable[[str], object] | None = None,
 ) -> None:
-    """Serve a database until a signal stops the server."""
+    """Serve a database until a signal stops the server; `ready` is told the address that is listened on."""
     validate.one_of("log-level", log_level, logs.LEVELS)
     validate.one_of("log-format", log_format, logs.FORMATS)
     _addresses(settings.host, port)  # before a database is created
@@ -85,6 +86,8 @@ def serve(
         gc.set_threshold(GC_THRESHOLD)
         deliveries = Deliveries(store, settings.private_webhooks)
         deliveries.start()
+        if ready is not None:
+            ready(_url(settings, sockets))
         with _ignored_signals(), closing(deliveries):
             server.run(sockets)
     finally:

@@ -1,0 +1,29 @@
+"""``evenhand demo``: a service with live traffic, to look at."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+
+def demo(
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, metavar="PORT", help="Port to listen on; 0 selects a free one.")
+    ] = 0,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open the page in a browser.")] = False,
+) -> None:
+    """Serve three allocations with live traffic, and open the page that shows them.
+
+    Rewards arrive some seconds late, or never. One arm is away for a while in every three minutes, is owed plays, and
+    gets them when it is back. Ctrl-C ends the service and leaves nothing behind.
+
+    Example:
+        evenhand demo
+    """
+    from evenhand.service.demo import demonstrate
+
+    if no_browser:
+        demonstrate(port, None)
+    else:
+        demonstrate(port)
