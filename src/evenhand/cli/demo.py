@@ -18,7 +18,7 @@ def demo(
     Rewards arrive some seconds late, or never. One arm is away for a while in every three minutes, is owed plays, and
     gets them when it is back. Ctrl-C ends the service and leaves nothing behind.
 
-    Example:
+    Examples:
         evenhand demo
     """
     from evenhand.service.demo import demonstrate

@@ -117,7 +117,7 @@ def scenes() -> list[Scene]:
 
 
 class _Past:
-    """Decides directly, in the times that the store is told."""
+    """Decides directly, in the times that the store is given."""
 
     def __init__(self, store: Store) -> None:
         self._store = store

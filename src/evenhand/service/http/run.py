@@ -61,7 +61,7 @@ def serve(
     upkeep: Upkeep = DEFAULT_UPKEEP,
     ready: Callable[[str], object] | None = None,
 ) -> None:
-    """Serve a database until a signal stops the server; `ready` is told the address that is listened on."""
+    """Serve a database until a signal stops the server; `ready` is given the address that is listened on."""
     validate.one_of("log-level", log_level, logs.LEVELS)
     validate.one_of("log-format", log_format, logs.FORMATS)
     _addresses(settings.host, port)  # before a database is created
