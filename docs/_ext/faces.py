@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Iterator
 from functools import cache
 from types import ModuleType
@@ -47,10 +48,19 @@ def is_home(name: str, thing: Any) -> bool:
     return by_home().get(home, name) == name
 
 
+def told_elsewhere(thing: type) -> set[str]:
+    """Members that need no second description: a public base class has it, or the class without ``Async``."""
+    shown = {id(one) for one in public().values()}
+    twin = getattr(sys.modules[thing.__module__], thing.__name__.removeprefix("Async"), thing)
+    others = [*(base for base in thing.__mro__[1:] if id(base) in shown), *([] if twin is thing else [twin])]
+    return {name for name in vars(thing) if not name.startswith("_") and any(hasattr(one, name) for one in others)}
+
+
 def directive(name: str, thing: Any) -> str:
     """The reStructuredText that shows a public name."""
     if inspect.isclass(thing):
-        return f".. autoclass:: {name}\n   :members:"
+        left_out = ", ".join(sorted({"model_config", *told_elsewhere(thing)}))
+        return f".. autoclass:: {name}\n   :members:\n   :exclude-members: {left_out}"
     return f".. autofunction:: {name}" if inspect.isfunction(thing) else f".. py:data:: {name}"
 
 

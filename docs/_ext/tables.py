@@ -24,10 +24,14 @@ from algorithm_pages import GROUPS, group_of
 from algorithm_pages import escaped as _text
 from algorithm_pages import table as _table
 from evenhand import Environment, Policy, simulate
+from evenhand.algorithms.recommendation import recommendations as recommended
+from evenhand.algorithms.recommendation import toml
 from evenhand.algorithms.registry import ALGORITHMS, Algorithm
 from evenhand.core.glossary import terms
 from evenhand.environment.rewards import Winners
 from evenhand.feedback import Bounded
+from evenhand.messages.answers import Recommendation
+from evenhand.messages.questions import QUESTIONS
 from evenhand.policy.evidence import Evidence
 from evenhand.policy.merit import Power
 from evenhand.simulation.measures import MEASURES
@@ -169,6 +173,31 @@ def finding(asked: str) -> str:
     return f"- **{verdict['words']}**: {_text(verdict['sentence'])} ({link}, {size})"
 
 
+def recommendations() -> str:
+    """The table of `evenhand which`: promise, rewards and means, and what suits them."""
+    meaning = {question.name: question.options for question in QUESTIONS}
+    rows: dict[tuple[str, str, str], list[str]] = {}
+    for one in recommended():
+        for rewards in one.when["rewards"]:
+            rows.setdefault((*one.when["promise"], rewards, *one.when["means"]), []).append(_recommended(one))
+    return _table(
+        ["what do you promise?", "when do rewards come?", "do means change?", "start with"],
+        [
+            [
+                *(meaning[name][answer] for name, answer in zip(("promise", "rewards", "means"), answers, strict=True)),
+                "; ".join(cells[:2]),
+            ]
+            for answers, cells in rows.items()
+        ],
+    )
+
+
+def _recommended(one: Recommendation) -> str:
+    link = f"[`{one.algorithm}`](reference/algorithms/{one.algorithm}.md)"
+    own = [f"`{key} = {toml(value)}`" for key, value in one.parameters.items() if key == "evidence"]
+    return (f"*{link}*" if "yes" in one.when["explainable"] else link) + "".join(f" with {text}" for text in own)
+
+
 def full_run() -> str:
     """When, with what and on which machine the full run was made, and how many claims have which verdict."""
     from evenhand.papers.experiment import experiments as known
@@ -273,6 +302,7 @@ MAKERS: dict[str, Callable[..., str]] = {
     "faces": faces.page,
     "names": names,
     "options": options,
+    "recommendations": recommendations,
     "parts": parts,
     "verdicts": verdicts,
 }

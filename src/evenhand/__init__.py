@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from evenhand import studies as studies
     from evenhand import theory as theory
     from evenhand import typing as typing
+    from evenhand.algorithms.recommendation import which as which
     from evenhand.bandit.bandit import Bandit as Bandit
     from evenhand.bandit.checks import check_policy as check_policy
     from evenhand.bandit.pending import RewardError as RewardError

@@ -14,6 +14,7 @@ from evenhand.messages.answers import Event as Event
 from evenhand.messages.answers import Lease as Lease
 from evenhand.messages.answers import LeasedArm as LeasedArm
 from evenhand.messages.answers import LeaseReport as LeaseReport
+from evenhand.messages.answers import Recommendation as Recommendation
 from evenhand.messages.answers import RewardResult as RewardResult
 from evenhand.messages.answers import TotalResult as TotalResult
 from evenhand.messages.audit import Audit as Audit

@@ -18,6 +18,7 @@ FILMS = str(Path(__file__).parents[2] / "examples" / "films.toml")
 #: A small call of each command, and what it must not load; the help of any command loads nothing of these.
 CALLS: dict[str, tuple[list[str], set[str]]] = {
     "algorithms": (["fucb"], SERVICE | {"httpx", "matplotlib", "pandas"}),
+    "which": (["--promise", "none"], SERVICE | {"httpx", "matplotlib", "pandas"}),
     "kinds": (["selection"], SERVICE | {"httpx", "matplotlib", "pandas"}),
     "check": ([FILMS], SERVICE | {"httpx", "matplotlib", "numba"}),
     "simulate": ([FILMS, "--horizon", "4", "--lanes", "2"], SERVICE | {"httpx", "jinja2"}),  # it draws

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import numpy as np
+
 from evenhand.algorithms.registry import Algorithm
+from evenhand.core.state import Observation
 
 #: What can be promised, in the order of lists.
 PROMISES = {
@@ -53,6 +56,17 @@ def feedback_of(entry: Algorithm) -> dict[str, dict[str, str]]:
         "changing": {} if entry.build.__module__.endswith(".drift") and entry.name != "kl_ucb" else None,
     }
     return {kind: parameters for kind, parameters in kinds.items() if parameters is not None}
+
+
+def plays_several(entry: Algorithm) -> bool:
+    """Whether several arms can play in a round, and its promise is meant also where arms are absent."""
+    return "plays" in entry.parameters
+
+
+def decides_by_numbers(entry: Algorithm) -> bool:
+    """Whether no draw decides, or the probability of each decision is known exactly."""
+    policy = entry.example()
+    return policy.choose(policy.start(2, 1), Observation(), np.random.default_rng(0)).propensities is not None
 
 
 def needing(parameters: Mapping[str, str]) -> str:

@@ -26,6 +26,10 @@ COMMANDS: dict[str, dict[str, Entry]] = {
             "algorithms:algorithms",
             "List the algorithms by promise, or show one: equation, promise, parameters, citation and BibTeX",
         ),
+        "which": Entry(
+            "which:which",
+            "Recommend an algorithm for what is promised and how rewards come; without options a terminal is asked",
+        ),
         "kinds": Entry("kinds:kinds", "List the kinds of parts that a configuration can name, with their parameters"),
         "check": Entry(
             "simulate:check",

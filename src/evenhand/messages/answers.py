@@ -460,10 +460,38 @@ class AlgorithmInfo(Answer):
 
 
 @dataclass(frozen=True)
+class Question(Answer):
+    """A question whose answer decides which algorithm suits."""
+
+    name: str  # by which answers and options of `evenhand which` name it
+    text: str  # the question
+    options: Mapping[str, str]  # what can be answered, each with its meaning; the first one is usual
+
+
+@dataclass(frozen=True)
+class Recommendation(Answer):
+    """An algorithm that suits some answers, and why."""
+
+    algorithm: str  # by which it is requested
+    parameters: Mapping[str, Any]  # that it needs for these answers, with sample values where they are required
+    why: str  # what speaks for it
+    evidence: tuple[str, ...]  # ids of experiments of `evenhand reproduce` whose confirmed claims say so
+    when: Mapping[str, tuple[str, ...]]  # the answers that it suits, by question
+
+    def __str__(self) -> str:
+        """The recommendation in a sentence or two."""
+        shown = f" (experiments: {', '.join(self.evidence)})" if self.evidence else ""
+        return f"{self.algorithm}: {self.why}{shown}"
+
+
+@dataclass(frozen=True)
 class Algorithms(Answer):
-    """The algorithms that allocations can have, by name."""
+    """The algorithms that allocations can have, by name, and which of them suits whom."""
 
     algorithms: tuple[AlgorithmInfo, ...]
+    questions: tuple[Question, ...] = ()  # in the order in which they are asked
+    # those recommended, the better ones first: the first two whose `when` has the answer to every question are shown
+    recommendations: tuple[Recommendation, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -69,3 +69,18 @@ def described_parameters(ask: Asking, name: str) -> list[dict[str, Any]]:
     [one] = [one for one in ask.get("/v1/algorithms").json()["algorithms"] if one["name"] == name]
     parameters: list[dict[str, Any]] = one["parameters"]
     return parameters
+
+
+def test_the_first_recommendation_that_suits_every_answer_can_be_created(ask: Asking) -> None:
+    answer = ask.get("/v1/algorithms").json()
+    usual = {one["name"]: next(iter(one["options"])) for one in answer["questions"]}
+    assert usual == {"promise": "share", "rewards": "late", "means": "fixed", "several": "no", "explainable": "no"}
+    suiting = [one for one in answer["recommendations"] if all(usual[key] in one["when"][key] for key in usual)]
+    assert [one["algorithm"] for one in suiting[:2]] == ["f_ts", "fucb"]
+    for one in answer["recommendations"]:
+        body = DRINKS | {
+            "arms": ["tea", "coffee", "cocoa"],
+            "algorithm": one["algorithm"],
+            "parameters": one["parameters"],
+        }
+        assert (given := ask.post("/v1/allocations?dry_run=true", body)).status_code == 200, (one, given.text)

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Response
 
 from evenhand.core.parts import kinds, parameters_of
 from evenhand.messages import answers
+from evenhand.messages.questions import QUESTIONS
 from evenhand.service.http.dependencies import Anyone, KeyRoute, errors
 from evenhand.service.http.problems import JsonResponse
 
@@ -31,15 +32,17 @@ router = APIRouter(route_class=KeyRoute, generate_unique_id_function=lambda rout
 
 @router.get("/v1/algorithms", responses=errors(), tags=["server"], response_model=answers.Algorithms)
 async def algorithms(caller: Anyone) -> Response:
-    """List the algorithms that allocations can have, with their promises and parameters."""
+    """List the algorithms that allocations can have, with promises and parameters, and which of them suits whom."""
     return JsonResponse(described())
 
 
 def described() -> answers.Algorithms:
-    """All algorithms, by name."""
-    from evenhand.algorithms.registry import algorithms as registered  # when it is asked for
+    """All algorithms, by name, and which of them suits whom."""
+    from evenhand.algorithms.recommendation import recommendations  # when it is asked for
+    from evenhand.algorithms.registry import algorithms as registered
 
-    return answers.Algorithms(tuple(_algorithm(entry) for _, entry in sorted(registered().items())))
+    entries = tuple(_algorithm(entry) for _, entry in sorted(registered().items()))
+    return answers.Algorithms(entries, QUESTIONS, recommendations())
 
 
 def _algorithm(entry: Algorithm) -> answers.AlgorithmInfo:
