@@ -481,13 +481,45 @@ def test_lines_of_a_configuration_can_be_loaded(path: str, tmp_path: Path) -> No
             assert config.load(tmp_path / "shown.toml").environment.arms == 3
 
 
-def test_python_of_the_readme_runs_in_its_order() -> None:
-    names: dict[str, Any] = {}
-    for block in EXAMPLES.blocks((ROOT / "README.md").read_text(encoding="utf-8")):
-        if block.language == "python":
-            small = re.sub(r"horizon=[\d_]+, lanes=\d+", "horizon=40, lanes=2", block.content)
-            exec(compile(small, "README.md", "exec"), names)
-    assert names["decision"].names
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def test_python_of_the_readme_prints_what_it_shows(capsys: pytest.CaptureFixture[str]) -> None:
+    """The first answer of the README, of a command, is compared in `.ci/run`."""
+    blocks = EXAMPLES.blocks(README)
+    (code,) = (block.content for block in blocks if block.language == "python")
+    shown = [block.content for block in blocks if block.language == "text"][1]
+    exec(compile(code, "README.md", "exec"), {})
+    assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == shown.splitlines()
+
+
+def test_the_verdicts_of_the_readme_are_those_of_the_report() -> None:
+    """Four numbers: confirmed, in part, contradicted, open."""
+    kept = json.loads((DOCS / "_static" / "claims.json").read_text(encoding="utf-8"))["experiments"]
+    judged = [verdict["status"] for one in kept if one["paper"] != "beyond" for verdict in one["verdicts"]]
+    counts = [judged.count(status) for status in ("confirmed", "holds in part", "contradicted")]
+    _, _, rest = README.partition("## Five papers, judged")
+    assert [int(number) for number in re.findall(r"\b\d+\b", rest)[:5]] == [
+        len(judged),
+        *counts,
+        len(judged) - sum(counts),
+    ]
+
+
+def test_links_of_the_readme_lead_somewhere() -> None:
+    """To files of the repository and to headings in them."""
+    for target in re.findall(r"(?:\]\(|srcset=\"|src=\")(?!https?:)([^)\" ]+)", README):
+        file, _, heading = target.partition("#")
+        assert (ROOT / file).exists(), target
+        text = (ROOT / file).read_text(encoding="utf-8") if heading else ""
+        assert not heading or heading in {slug(one) for one in re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)}, (
+            target
+        )
+
+
+def slug(heading: str) -> str:
+    """The anchor of a heading, as it is made where repositories are shown."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 
 SHELL = re.compile(r"(?:^|[;&|(] *|exec \S+ |-- )(?:\S*/bin/)?evenhand ((?:[^\n;&|<>#)\\]|\\\n)+)", flags=re.MULTILINE)

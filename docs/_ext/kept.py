@@ -24,6 +24,7 @@ MADE = FOLDER / "made.json"
 SETS = {
     "make_figures": ["gallery.py", "../../examples/coffee.toml", "../../src/evenhand/studies/figures.py"],
     "algorithm_figures": [],
+    "front_figures": ["../../examples/films.toml"],
     "study_figures": ["../../examples/study.toml", "../../src/evenhand/studies/figures.py"],
 }
 DRAWING = ROOT / "src/evenhand/simulation"
