@@ -50,7 +50,10 @@ def test_a_recommendation_starts_as_it_says(one: eh.answers.Recommendation) -> N
     assert parameters(words[words.index("--set") + 1 :: 2] if "--set" in words else []) == one.parameters
 
 
-@pytest.mark.parametrize(("experiment", "words"), sorted({pair for row in TABLE for pair in row.evidence}))
+@pytest.mark.parametrize(
+    ("experiment", "words"),
+    sorted({(name, words) for one in TABLE for row in one.rows() for name, words in row.evidence}),
+)
 def test_evidence_is_a_confirmed_claim(experiment: str, words: str) -> None:
     verdicts = next(one for one in CLAIMS["experiments"] if one["id"] == experiment)["verdicts"]
     (verdict,) = (one for one in verdicts if one["sentence"].startswith(words))
