@@ -44,6 +44,7 @@ html_theme = "furo"
 html_title = f"Evenhand {version}"
 html_static_path = ["_static"]
 html_css_files = ["evenhand.css"]
+html_js_files = ["filter.js"]
 pygments_style = "friendly"
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True

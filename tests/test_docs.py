@@ -202,11 +202,14 @@ def test_algorithm_has_a_page(entry: Algorithm) -> None:
     assert "## When not to use it\n" in shown
     assert entry.paper is not None
     assert f"{{{entry.paper.key}," in shown, "no BibTeX"
-    assert f"### {entry.paper.key}\n" in page("reference/algorithms.md")
+    assert shown.startswith(f"# {TABLES.algorithm_pages.title(entry)}\n\n"), "no title"
+    plain = shown.split("\n\n")[1]
+    assert re.fullmatch(r"[^`=_]+\.", plain), "no sentence without formulas"
     assert (DOCS / f"_static/figures/algorithms/{entry.name}.svg").exists()
     compared = [row for row in rows(page("reference/algorithms.md")) if f"[`{entry.name}`]" in row[0]]
     assert len(compared) == 1
-    assert compared[0][1:] == rows(section(path, "## Beside others of its kind"))[1][1:]
+    kind = {one.name for one in ALGORITHMS.values() if TABLES.group_of(one) == TABLES.group_of(entry)}
+    assert {name for row in rows(section(path, "## Beside others of its kind"))[1:] for name in codes(row[0])} == kind
     parts = [row for row in rows(page("concepts/parts.md")) if codes(row[0]) == {entry.name}]
     policy = TABLES.example_of(entry)
     chosen = (policy.index, policy.fairness, policy.selection, policy.schedule, policy.hold)
@@ -287,9 +290,20 @@ def test_command_and_its_options_are_on_the_page(path: str) -> None:
     heading = f"{'#' * (2 + path.count(' '))} `evenhand {path}`"
     shown = {code for row in rows(section("reference/command-line.md", heading)) for code in codes(row[0])}
     for parameter in COMMANDS[path].params:
-        if parameter.param_type_name == "option" and parameter.name != "help":
+        if parameter.param_type_name == "option" and parameter.name != "help" and not TABLES.is_common(parameter):
             assert shown >= {*parameter.opts, *parameter.secondary_opts}
     assert f"](#evenhand-{path.replace(' ', '-')})" in page("reference/command-line.md")
+
+
+def test_options_of_many_commands_are_on_the_page() -> None:
+    shown = {code for row in rows(TABLES.common_options()) for code in codes(row[0])}
+    for name in TABLES.COMMON:
+        assert shown >= {*TABLES.common(name).opts, *TABLES.common(name).secondary_opts}
+        assert (
+            sum(TABLES.is_common(one) for command in COMMANDS.values() for one in command.params if one.name == name)
+            > 5
+        )
+    assert TABLES.common_options() in page("reference/command-line.md")
 
 
 def test_options_of_all_commands_are_on_the_page() -> None:

@@ -8,16 +8,29 @@ from __future__ import annotations
 import inspect
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
+import docstrings
+import evenhand.papers
 import formulas
-from evenhand import Observation
+from evenhand.algorithms.properties import (
+    ANY_DELAY,
+    PROMISES,
+    decides_by_numbers,
+    feedback_of,
+    plays_several,
+    promise_of,
+)
 from evenhand.algorithms.registry import ALGORITHMS, SAMPLE, Algorithm
+from evenhand.papers.experiment import experiments as known_experiments
 from evenhand.policy.merit import Power
 from evenhand.simulation.measures import MEASURES
 
+CLAIMS = Path(__file__).parents[1] / "_static" / "claims.json"  # of the full run that `keep_report.py` has kept
 KEPT = Path(__file__).parents[1] / "_static" / "figures" / "algorithms"
 #: What the algorithms of a module promise, in the order of the page.
 GROUPS = {
@@ -29,7 +42,18 @@ GROUPS = {
     "anonymous": "Anonymous sums",
     "drift": "Means that change",
 }
-HEAD = ["algorithm", "measured", "plays missing", "needs T", "several plays", "late rewards", "propensities"]
+KIND_HEAD = ["algorithm", "measured", "plays missing", "late rewards", "propensities"]
+#: Columns of the table of all algorithms; those with a list of values can be filtered.
+HEAD = [
+    "algorithm",
+    "promise",
+    "late rewards",
+    "several plays, sleeping",
+    "means change",
+    "propensities",
+    "needs T",
+    "step",
+]
 
 
 def group_of(entry: Algorithm) -> str:
@@ -44,7 +68,7 @@ def title(entry: Algorithm) -> str:
 
 
 def front(name: str) -> str:
-    """What stands on a page before the advice: title, rule, figure, promise and bound."""
+    """What stands on a page between its plain sentence and the advice: rule, figure, promise and bound."""
     entry = ALGORITHMS[name]
     sections = (inspect.getdoc(entry.build) or "").split("\n\n")
     place = next(i for i, section in enumerate(sections) if section.startswith("Args:"))
@@ -52,8 +76,7 @@ def front(name: str) -> str:
     rule = formulas.typeset(" ".join(sections[1].split()), every=True)
     return "\n\n".join(
         [
-            f"# {title(entry)}",
-            escaped(sentence(entry)),
+            f"*{escaped(sentence(entry))}*",
             f":::{{div}} rule\n{rule}\n:::",
             figure(entry),
             f"## Promise\n\n{escaped(entry.promise[:1].upper() + entry.promise[1:])}",
@@ -106,17 +129,73 @@ def details(name: str) -> str:
     needed = [name for name, p in entry.parameters.items() if p.default is p.empty and name != "horizon"]
     given = ", where `horizon` is that of the run," if "horizon" in entry.parameters else ""
     toml = "\n".join([f'algorithm = "{entry.name}"', *(f"{key} = {plain(SAMPLE[key])}" for key in needed)])
-    link = f"{{py:func}}`evenhand.algorithms.{entry.name} <{entry.build.__module__}.{entry.name}>`"
+    arguments, _ = docstrings.signature("function", entry.build) or ("()", "")
     pieces = [
         f"## Parameters\n\n{table(['parameter', 'default', 'what it is'], rows)}" if rows else "## Parameters\n\nNone.",
-        f"In Python it is {link}, in a configuration{given}\n\n```{{code-block}} toml\n[[policies]]\n{toml}\n```",
-        f"## Beside others of its kind\n\n{compared([entry], '')}\n\n"
-        f"[All algorithms](../algorithms.md) has the rows of the others, and what the columns mean.",
+        f"```{{eval-rst}}\n.. py:function:: evenhand.algorithms.{entry.name}{arguments}\n```",
+        f"In a configuration{given}\n\n```{{code-block}} toml\n[[policies]]\n{toml}\n```",
+        of_its_kind(entry),
+        experiments_with(entry),
         f"## Source\n\n{escaped(entry.source)}",
     ]
     if entry.paper is not None:
         pieces.append(f"```bibtex\n{entry.paper.bibtex()}\n```")
-    return "\n\n".join(pieces)
+    return "\n\n".join(filter(None, pieces))
+
+
+def of_its_kind(entry: Algorithm) -> str:
+    """All algorithms of the same kind, measured in the same world."""
+    row = measured()[entry.name]
+    kind = [one for one in ALGORITHMS.values() if group_of(one) == group_of(entry)]
+    words = (
+        f"{GROUPS[group_of(entry)]}. Measured: {MEASURES[row['measure']].label} after {row['rounds']:,} rounds, with a "
+        f"95% interval; {row['world']}. Another world can have another order. [All algorithms](../algorithms.md) says "
+        "what the columns mean."
+    )
+    return f"## Beside others of its kind\n\n{words}\n\n{table(KIND_HEAD, [row_of(one, one is entry) for one in kind])}"
+
+
+@cache
+def configured() -> dict[str, set[str]]:
+    """The algorithms in the configurations of each experiment."""
+    folder = Path(evenhand.papers.__file__).parent
+    found: dict[str, set[str]] = {}
+    for name, experiment in known_experiments().items():
+        texts = [
+            path.read_text(encoding="utf-8") for part in experiment.parts for path in folder.glob(f"*/{part}.toml")
+        ]
+        found[name] = {one for text in texts for one in re.findall(r'^algorithm = "(\w+)"', text, flags=re.MULTILINE)}
+    return found
+
+
+def experiments_with(entry: Algorithm) -> str:
+    """The experiments with an algorithm, each with the verdicts on its claims, and those that are about it by name."""
+    named = re.compile(rf"(?<![\w-]){re.escape(title(entry))}(?![\w-])")
+    lines = []
+    for one in claims():
+        if entry.name in configured()[one["id"]]:
+            about = sum(bool(named.search(verdict["sentence"])) for verdict in one["verdicts"])
+            by_name = f"; {about} name it" if about else ""
+            lines.append(f"- {linked(one, '../../')}: {known_experiments()[one['id']].title} ({counted(one)}{by_name})")
+    return "## Experiments\n\nThe claims about them, and their verdicts:\n\n" + "\n".join(lines) if lines else ""
+
+
+def linked(experiment: dict[str, Any], root: str) -> str:
+    """A link to an experiment in the report, from a page below ``root``."""
+    return f'<a href="{root}_static/report/{experiment["paper"]}.html#{experiment["id"]}">{experiment["id"]}</a>'
+
+
+def counted(experiment: dict[str, Any]) -> str:
+    """How many of its claims have which verdict."""
+    counts = Counter(verdict["status"] for verdict in experiment["verdicts"])
+    return ", ".join(f"{number} {status}" for status, number in counts.items())
+
+
+@cache
+def claims() -> list[dict[str, Any]]:
+    """The experiments of the kept full run, with their verdicts."""
+    found: list[dict[str, Any]] = json.loads(CLAIMS.read_text(encoding="utf-8"))["experiments"]
+    return found
 
 
 def plain(value: object) -> str:
@@ -125,60 +204,62 @@ def plain(value: object) -> str:
 
 
 def comparison() -> str:
-    """Every algorithm in one row, by what it promises."""
-    pieces = []
-    for module, heading in GROUPS.items():
-        entries = [entry for entry in ALGORITHMS.values() if group_of(entry) == module]
-        row = measured()[entries[0].name]
-        words = f"Measured: {MEASURES[row['measure']].label} after {row['rounds']:,} rounds; {row['world']}."
-        pieces.append(f"## {heading}\n\n{words}\n\n{compared(entries, 'algorithms/')}")
-    return "\n\n".join(pieces)
+    """Every algorithm in one row of facts, as a table that a script can filter."""
+    rows = [
+        facts(entry)
+        for _, entry in sorted(ALGORITHMS.items(), key=lambda item: list(PROMISES).index(promise_of(item[1])))
+    ]
+    return f":::{{div}} filtered\n{table(HEAD, rows)}\n:::"
 
 
-def compared(entries: Iterable[Algorithm], folder: str) -> str:
-    """The rows of some algorithms."""
-    return table(HEAD, [row_of(entry, folder) for entry in entries])
-
-
-def row_of(entry: Algorithm, folder: str) -> list[str]:
-    """What can be compared: measured, or read off what the policy takes and gives."""
-    row, policy, takes = measured()[entry.name], entry.example(), entry.parameters
-    decision = policy.choose(policy.start(2, 1), Observation(), generator())
-    late = "by evidence" if "evidence" in takes else "named rewards" if policy.named else "received only"
-    late = "both ends" if entry.name.startswith("op") else late
-    if group_of(entry) == "anonymous":
-        late = "sums"
+def facts(entry: Algorithm) -> list[str]:
+    """What the registry and the parts say of an algorithm, and what a step costs."""
+    changing = "changing" in feedback_of(entry)
     return [
-        f"[`{entry.name}`]({folder}{entry.name}.md)",
-        f"{row['mean']:,.1f} ± {1.96 * row['error']:,.1f}",
-        f"{row['missing']:,.1f}" if "missing" in row else "",
-        "yes" if "horizon" in takes else "",
-        "yes" if "plays" in takes else "",
-        late,
-        "exact" if decision.propensities is not None else "",
+        f"[`{entry.name}`](algorithms/{entry.name}.md)",
+        promise_of(entry),
+        late(entry),
+        "yes" if plays_several(entry) else "",
+        "yes" if changing else "",
+        "exact" if decides_by_numbers(entry) else "",
+        "yes" if "horizon" in entry.parameters else "",
+        f"{steps()['times UCB1'][entry.name]:.1f}",
     ]
 
 
-def generator() -> Any:
-    """A random stream; what is read off a decision does not depend on it."""
-    import numpy as np
+def late(entry: Algorithm) -> str:
+    """How an algorithm takes rewards that are late."""
+    if group_of(entry) == "anonymous":
+        return "sums"
+    if entry.name in ANY_DELAY:
+        return "named" if entry.example().named else "any delay"
+    return "by evidence" if "evidence" in entry.parameters else "received only"
 
-    return np.random.default_rng(0)
+
+def row_of(entry: Algorithm, here: bool) -> list[str]:
+    """What was measured of an algorithm beside others of its kind, and what differs between them."""
+    row = measured()[entry.name]
+    return [
+        f"**`{entry.name}`**" if here else f"[`{entry.name}`]({entry.name}.md)",
+        f"{row['mean']:,.1f} ± {1.96 * row['error']:,.1f}",
+        f"{row['missing']:,.1f}" if "missing" in row else "",
+        late(entry),
+        "exact" if decides_by_numbers(entry) else "",
+    ]
 
 
+@cache
+def steps() -> dict[str, Any]:
+    """What `step_costs` has measured."""
+    found: dict[str, Any] = json.loads((KEPT / "steps.json").read_text(encoding="utf-8"))
+    return found
+
+
+@cache
 def measured() -> dict[str, Any]:
     """The rows that `algorithm_figures` has measured."""
     rows: dict[str, Any] = json.loads((KEPT / "measured.json").read_text(encoding="utf-8"))
     return rows
-
-
-def papers() -> str:
-    """The papers that the algorithms come from, with BibTeX entries."""
-    used = {entry.paper.key: entry.paper for entry in ALGORITHMS.values() if entry.paper is not None}
-    entries = [
-        f"### {p.key}\n\n{escaped(p.citation)}.\n\n```bibtex\n{p.bibtex()}\n```" for _, p in sorted(used.items())
-    ]
-    return "\n\n".join(entries)
 
 
 def escaped(text: str) -> str:
@@ -198,5 +279,4 @@ MAKERS: dict[str, Callable[..., str]] = {
     "algorithm": front,
     "algorithm_details": details,
     "comparison": comparison,
-    "papers": papers,
 }

@@ -65,7 +65,10 @@ def directive(name: str, thing: Any) -> str:
 
 
 def page(of: str) -> str:
-    """The API of public modules: of each its own docstring, and every name in it."""
+    """The API of public modules: of each its own docstring, and every name in it that has no page of its own."""
+    from evenhand.algorithms.registry import ALGORITHMS
+
+    pages = {f"evenhand.algorithms.{name}" for name in ALGORITHMS}
     pieces = []
     for module in modules():
         if module.__name__ in of.split():
@@ -73,6 +76,8 @@ def page(of: str) -> str:
                 f"## {module.__name__}\n\n```{{eval-rst}}\n.. automodule:: {module.__name__}\n   :no-members:\n```"
             )
             own = {name: thing for name, thing in public().items() if name.rpartition(".")[0] == module.__name__}
-            shown = "\n\n".join(directive(name, thing) for name, thing in own.items() if is_home(name, thing))
+            shown = "\n\n".join(
+                directive(name, thing) for name, thing in own.items() if is_home(name, thing) and name not in pages
+            )
             pieces.append(f"```{{eval-rst}}\n{shown}\n```")
     return "\n\n".join(pieces)

@@ -9,7 +9,6 @@ import inspect
 import json
 import re
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -17,10 +16,9 @@ import attrs
 import algorithm_pages
 import evenhand
 import evenhand.algorithms
-import evenhand.papers
 import faces
 import formulas
-from algorithm_pages import GROUPS, group_of
+from algorithm_pages import CLAIMS, GROUPS, claims, counted, group_of, linked
 from algorithm_pages import escaped as _text
 from algorithm_pages import table as _table
 from evenhand import Environment, Policy, simulate
@@ -32,12 +30,13 @@ from evenhand.environment.rewards import Winners
 from evenhand.feedback import Bounded
 from evenhand.messages.answers import Recommendation
 from evenhand.messages.questions import QUESTIONS
+from evenhand.papers.experiment import experiments as known_experiments
 from evenhand.policy.evidence import Evidence
 from evenhand.policy.merit import Power
 from evenhand.simulation.measures import MEASURES
 
-CLAIMS = Path(__file__).parents[1] / "_static" / "claims.json"  # of the full run that `keep_report.py` has kept
-MARKER = re.compile(r"^<!-- generated: (\w+)(?: (.+?))? -->$", flags=re.MULTILINE)
+#: A marker, and what stands there for those who read the file and not the page: up to ``<!-- end -->``.
+MARKER = re.compile(r"^<!-- generated: (\w+)(?: (.+?))? -->$(?:\n(?:(?!<!--).+\n)+<!-- end -->$)?", flags=re.MULTILINE)
 COLUMNS = {
     "policy": "label of the policy",
     "lane": "replication, counted from 0",
@@ -51,6 +50,19 @@ COLUMNS = {
     "estimate": "mean of the rewards that arrived, at the end, in the unit of the rewards; missing where none did",
     "score": "score of the arm for the round after the last",
 }  # of the result files; measures that do not apply are missing
+#: Parameters that mean the same in many commands, each with one of these and in which it is.
+COMMON = {
+    "as_json": ("algorithms", "whatever prints data"),
+    "own": ("algorithms", "whatever can name parts"),
+    "url": ("client list", "`client …`"),
+    "timeout": ("client list", "`client …`"),
+    "wait": ("client list", "`client …`"),
+    "again": ("client decide", "`client …`, where something is written"),
+    "version": ("client change rename", "`client change …`"),
+    "dry_run": ("client change rename", "`client change …`, `client create`"),
+    "field_reason": ("client change rename", "`client change …`"),
+    "database": ("verify", "`serve`, `keys …`, `db …`, `export`, `verify`"),
+}
 VARIANT = ("shape", "queue", "rest")  # fields that say which variant of a part it is, also where it is the default
 
 
@@ -123,54 +135,57 @@ def _grouped(head: Iterable[str], row: Callable[[Algorithm], list[str]]) -> str:
 
 
 def options(command: str) -> str:
-    """The arguments and options of a command."""
-    rows = []
-    for parameter in click_command(command).params:
-        names = spellings(parameter)
-        if parameter.param_type_name == "argument":
-            names = [str(parameter.metavar or parameter.name)]
-        default = parameter.default
-        if default is True:
-            default = parameter.opts[0]
-        shown = "" if default is None or default is False else f"`{default}`"
-        rows.append([", ".join(f"`{name}`" for name in names), shown, _text(parameter.help)])
-    return _table(["argument or option", "default", "what it is"], rows)
+    """The arguments and options of a command, without those of many commands."""
+    rows = [option_row(parameter) for parameter in click_command(command).params if not is_common(parameter)]
+    return _table(["argument or option", "default", "what it is"], rows) if rows else "No options of its own."
 
 
-def experiments() -> str:
-    """The configurations of the papers' experiments, with the first sentence of each."""
-    folder = Path(evenhand.papers.__file__).parent
+def common_options() -> str:
+    """The options that many commands have, each with what it means there."""
     rows = []
-    for path in sorted(folder.glob("*/*.toml")):
-        first = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("#").strip()
-        rows.append([f"`{path.relative_to(folder).as_posix()}`", _text(first)])
-    return _table(["configuration", "what it is"], rows)
+    for name, (_, where) in COMMON.items():
+        written, default, meaning = option_row(common(name))
+        rows.append([written, where, default, meaning])
+    return _table(["option", "of", "default", "what it is"], rows)
+
+
+def is_common(parameter: Any) -> bool:
+    """Whether an option is that of many commands."""
+    return parameter.name in COMMON and option_row(parameter) == option_row(common(parameter.name))
+
+
+def common(name: str) -> Any:
+    """An option of many commands, as one of them has it."""
+    return next(one for one in click_command(COMMON[name][0]).params if one.name == name)
+
+
+def option_row(parameter: Any) -> list[str]:
+    """How an argument or option is written, its default, and what it is."""
+    names = spellings(parameter)
+    if parameter.param_type_name == "argument":
+        names = [str(parameter.metavar or parameter.name)]
+    default = parameter.opts[0] if parameter.default is True else parameter.default
+    shown = "" if default is None or default is False else f"`{default}`"
+    return [", ".join(f"`{name}`" for name in names), shown, _text(parameter.help)]
 
 
 def verdicts() -> str:
-    """The verdicts on the papers' claims in the full run."""
+    """The experiments of the full run: what each is about, its configurations, and the verdicts on its claims."""
     rows = []
-    for experiment in json.loads(CLAIMS.read_text(encoding="utf-8"))["experiments"]:
-        name = experiment["id"]
-        link = f'<a href="_static/report/{experiment["paper"]}.html#{name}">{name}</a>'
-        for place, verdict in enumerate(experiment["verdicts"]):
-            shown = link if place == 0 else ""
-            agree = sum(finding["mark"] == "agrees" for finding in verdict["findings"])
-            status = verdict["words"] if verdict["status"] != "confirmed" else "**confirmed**"
-            numbers = f"{agree} of {len(verdict['findings'])}" if verdict["findings"] else ""
-            rows.append([shown, _text(verdict["sentence"]), status, numbers])
-    return _table(["experiment", "claim", "verdict", "numbers that agree"], rows)
+    for one in claims():
+        experiment = known_experiments()[one["id"]]
+        parts = ", ".join(f"`{part}`" for part in experiment.parts[:2]) + (", …" if len(experiment.parts) > 2 else "")
+        rows.append([linked(one, ""), _text(experiment.title), parts, counted(one)])
+    return _table(["experiment", "what it is about", "configurations", "verdicts on its claims"], rows)
 
 
 def finding(asked: str) -> str:
     """The verdict on one claim, ``P-2b | its first words``, with the experiment that it comes from."""
     name, words = asked.split(" | ")
-    experiments = json.loads(CLAIMS.read_text(encoding="utf-8"))["experiments"]
-    experiment = next(one for one in experiments if one["id"] == name)
+    experiment = next(one for one in claims() if one["id"] == name)
     (verdict,) = (one for one in experiment["verdicts"] if one["sentence"].startswith(words))
-    link = f'<a href="_static/report/{experiment["paper"]}.html#{name}">{name}</a>'
     size = f"{experiment['lanes']} lanes of {experiment['horizon']:,} rounds"
-    return f"- **{verdict['words']}**: {_text(verdict['sentence'])} ({link}, {size})"
+    return f"- **{verdict['words']}**: {_text(verdict['sentence'])} ({linked(experiment, '')}, {size})"
 
 
 def recommendations() -> str:
@@ -200,19 +215,18 @@ def _recommended(one: Recommendation) -> str:
 
 def full_run() -> str:
     """When, with what and on which machine the full run was made, and how many claims have which verdict."""
-    from evenhand.papers.experiment import experiments as known
-    from evenhand.papers.report import counted, outdated
+    from evenhand.papers.report import counted as totals
+    from evenhand.papers.report import outdated
     from evenhand.papers.runner import Store
 
-    claims = json.loads(CLAIMS.read_text(encoding="utf-8"))
-    about, counts = claims["about"], counted(claims["experiments"])
+    about, counts = json.loads(CLAIMS.read_text(encoding="utf-8"))["about"], totals(claims())
     total = ", ".join(f"{number} {status}" for status, number in counts.items() if number)
-    dates = sorted({one["date"] for one in claims["experiments"]})
-    stale = outdated(Store(CLAIMS.parent / "report"), known(), {one["id"]: one for one in claims["experiments"]})
+    dates = sorted({one["date"] for one in claims()})
+    stale = outdated(Store(CLAIMS.parent / "report"), known_experiments(), {one["id"]: one for one in claims()})
     return (
         f"Of {sum(counts.values())} claims: {total}. Run from {dates[0]} to {dates[-1]}, {about['machine']}, "
         f"Python {about['python']}, NumPy {about['numpy']}. Not run again since the code changed: "
-        f"{len(stale)} of {len(claims['experiments'])} experiments."
+        f"{len(stale)} of {len(claims())} experiments."
     )
 
 
@@ -293,14 +307,15 @@ MAKERS: dict[str, Callable[..., str]] = {
     **algorithm_pages.MAKERS,
     "bounds": bounds,
     "columns": columns,
-    "experiments": experiments,
     "finding": finding,
     "full_run": full_run,
     "glossary": glossary,
     "commands": commands,
+    "common_options": common_options,
     "measures": measures,
     "faces": faces.page,
     "names": names,
+    "nothing": str,
     "options": options,
     "recommendations": recommendations,
     "parts": parts,
