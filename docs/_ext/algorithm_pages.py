@@ -132,7 +132,7 @@ def details(name: str) -> str:
     arguments, _ = docstrings.signature("function", entry.build) or ("()", "")
     pieces = [
         f"## Parameters\n\n{table(['parameter', 'default', 'what it is'], rows)}" if rows else "## Parameters\n\nNone.",
-        f"```{{eval-rst}}\n.. py:function:: evenhand.algorithms.{entry.name}{arguments}\n```",
+        f"```{{eval-rst}}\n.. py:function:: {entry.name}{arguments}\n   :module: evenhand.algorithms\n```",
         f"In a configuration{given}\n\n```{{code-block}} toml\n[[policies]]\n{toml}\n```",
         of_its_kind(entry),
         experiments_with(entry),
