@@ -99,6 +99,11 @@ HARMLESS = [
     ("policy/kl.py", "def ", "def later_"),
     ("simulation/results.py", "    def summary(", "    def later("),
     ("policy/fairness.py", 'arrears="', 'arrears="later_'),
+    (
+        "policy/index.py",
+        "    def rules(self) -> IndexRules | None:\n",
+        "    def rules(self) -> Any:\n        later()\n",
+    ),
 ]
 
 

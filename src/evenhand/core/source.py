@@ -216,8 +216,10 @@ class _Reader(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def _class(self, node: ast.ClassDef) -> Any:
-        """Without the fields that decide nothing, and without the defaults of fields where their values are known."""
-        node.body = [one for one in node.body if not _field_aside(one)]
+        """Without the fields that decide nothing, and without the defaults of fields where their values are known; nor
+        with what the compiled engine asks of a part, whose results are the same.
+        """
+        node.body = [one for one in node.body if not (_field_aside(one) or getattr(one, "name", "") == "rules")]
         if not self._root.fields and any(_called(one) in RECORDS for one in node.decorator_list):
             for one in node.body:
                 if isinstance(one, ast.AnnAssign) and not _of_class(one):

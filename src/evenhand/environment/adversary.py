@@ -14,7 +14,7 @@ from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Mask, Shape, Unit
 from evenhand.environment.anonymous import AnonymousFeedback, Delayed, Flow, Sums
-from evenhand.environment.feedback import Channel, Scaled
+from evenhand.environment.feedback import Channel, FeedbackRules, Scaled
 
 
 def _arm(value: int | None) -> int | None:
@@ -57,6 +57,10 @@ class NonOblivious(AnonymousFeedback):
         """The best arm must be one of them."""
         if self.best is not None and self.best >= arms:
             raise EvenhandError(f"is arm {self.best + 1}, but there are {arms} arms", "best")
+
+    def rules(self) -> FeedbackRules:
+        """Totals whole, after one round or all."""
+        return FeedbackRules("held back", last=self.delay, best=self.best)
 
     def flow(self, lanes: int, rounds: int) -> Flow:
         """Totals under way, and the number of the best arm's plays in a row."""

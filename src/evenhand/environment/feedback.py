@@ -57,6 +57,7 @@ class FeedbackRules(NamedTuple):
     first: int = 0  # rounds of a profile
     last: int = 0
     factor: float = 0.0  # of a discounted one
+    best: int | None = None  # the arm whose rewards are held back; None: that of the largest mean
 
 
 class Spread(Protocol):

@@ -361,6 +361,11 @@ class Table(Rewards):
 
     traits = RewardTraits(in_hindsight=True)
 
+    def rules(self) -> RewardRules | None:
+        """They are read in NumPy; of other numbers than 0 and 1 sums depend on the order."""
+        known = self.values[~np.isnan(self.values)]
+        return RewardRules(binary=True) if np.isin(known, (0.0, 1.0)).all() else None
+
     @property
     def means(self) -> Array:
         """Mean of the known rewards of each arm, (arms,); 0 for an arm without any."""

@@ -39,7 +39,7 @@ from evenhand.policy.hold import EveryRound, Hold
 from evenhand.policy.index import UCB, Index
 from evenhand.policy.merit import Merit
 from evenhand.policy.part import PolicyPart
-from evenhand.policy.rules import PolicyRules
+from evenhand.policy.rules import HoldRules, PolicyRules
 from evenhand.policy.schedule import NoSchedule, Schedule
 from evenhand.policy.selection import Selection, TopM
 
@@ -156,10 +156,16 @@ class Policy(Part):
         return (
             type(self) is Policy
             and self.records == {"hold"}
-            and rules_of(self.hold) is not None
+            and self._counts_down
             and self.schedule.traits.idle
             and not self.named
         )
+
+    @property
+    def _counts_down(self) -> bool:
+        """Whether the hold knows how long every choice lasts."""
+        rules: HoldRules | None = rules_of(self.hold)
+        return rules is not None and rules.size is not None and rules.phases is None
 
     @property
     def evidence(self) -> Evidence | None:

@@ -15,6 +15,7 @@ from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import InfeasiblePromise
 from evenhand.core.parts import part, rules_of
 from evenhand.core.state import Array, Decision, Shape, State
+from evenhand.core.streams import over_arms
 from evenhand.policy.accounts import BILLION, owed
 from evenhand.policy.claim import Fairness, Ranking, Shares, deficits, weighed
 from evenhand.policy.custom_merit import as_merit
@@ -385,6 +386,11 @@ class MeritShares(Fairness):
         return Shares(self.merit(np.clip(score, 0.0, 1.0)))
 
 
+def mixed(share: Any, mixing: float, arms: int) -> Any:
+    """A share, and the same chance for all."""
+    return (1.0 - mixing) * share + mixing / arms
+
+
 @part("fairness", "mixing")
 @frozen
 class Mixing(Fairness):
@@ -405,9 +411,13 @@ class Mixing(Fairness):
     mixing: MixingRule = field(converter=as_mixing, metadata={"slot": "mixing"})
     traits = Traits(gives="shares", takes="weights", bounded=True)
 
+    def rules(self) -> FairnessRules | None:
+        """Mixed shares, where it is known when the mixing changes."""
+        phases = rules_of(self.mixing)
+        return phases and FairnessRules("mixed", mixing=self.mixing.mixing, phases=phases)
+
     def claim(self, score: Array, state: State) -> Shares:
         """The probability of every arm."""
-        total = score.sum(axis=-1, keepdims=True)
+        total = over_arms(score)[..., np.newaxis]
         share = np.where(total > 0.0, score, 1.0) / np.where(total > 0.0, total, float(state.arms))
-        mixing = self.mixing.mixing(state.clock, state.arms)
-        return Shares((1.0 - mixing) * share + mixing / state.arms)
+        return Shares(mixed(share, self.mixing.mixing(state.clock, state.arms), state.arms))

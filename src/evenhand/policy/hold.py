@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from evenhand.core import validate
 from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import EvenhandError, shown
-from evenhand.core.parts import Part, build, part
+from evenhand.core.parts import Part, build, part, rules_of
 from evenhand.core.state import Array, Decision, Mask, Observation, Shape, State
 from evenhand.policy.mixing import DoubledHorizon, Phases, as_doubled, as_phases
 from evenhand.policy.part import Composition, PolicyPart, Traits
@@ -364,6 +364,11 @@ class RestartedHold(Hold):
 
     phases: DoubledHorizon = field(converter=as_doubled, metadata={"slot": "mixing"})
 
+    def rules(self) -> HoldRules:
+        """More and more rounds, from 1 again with every phase."""
+        begins, size = rules_of(self.phases), self._within.size
+        return begins and HoldRules(size, phases=begins, begins=self.phases.begins)
+
     @property
     def _within(self) -> HoldFor:
         return HoldFor(PowerSize(self.phases.exponent), count="all")
@@ -423,6 +428,11 @@ class RandomEnds(Hold):
 
     phases: Phases = field(converter=as_phases, metadata={"slot": "mixing"})
     traits = Traits(random=True, closed=True)
+
+    def rules(self) -> HoldRules | None:
+        """Coins, where it is known when phases begin."""
+        begins = rules_of(self.phases)
+        return begins and HoldRules(phases=begins, begins=self.phases.begins, delay=self.phases.delay)
 
     def start(self, shape: Shape) -> Coins:
         """Nobody plays yet."""

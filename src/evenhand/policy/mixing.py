@@ -11,6 +11,17 @@ from attrs import field, frozen
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.parts import Part, build, part
+from evenhand.policy.rules import Begins
+
+
+def at_once(rounds: int) -> list[int]:
+    """Only the first round begins a phase."""
+    return [1]
+
+
+def _doubled(length: int, rounds: int) -> list[int]:
+    """The rounds after ``length``, twice as many, four times as many, …"""
+    return [(length << place) + 1 for place in range(rounds.bit_length()) if (length << place) < rounds]
 
 
 class MixingRule(Part, ABC):
@@ -44,6 +55,10 @@ class Constant(MixingRule):
 
     gamma: float = field(converter=validate.unit)
 
+    def rules(self) -> Begins:
+        """One phase."""
+        return at_once
+
     def mixing(self, round: int, arms: int) -> float:
         """γ."""
         return self.gamma
@@ -65,6 +80,10 @@ class ForChoices(MixingRule):
     """
 
     choices: float = field(converter=validate.positive)
+
+    def rules(self) -> Begins:
+        """One phase."""
+        return at_once
 
     def mixing(self, round: int, arms: int) -> float:
         """γ."""
@@ -164,6 +183,10 @@ class OnePhase(Phases):
     longest: int = field(converter=validate.count)
     horizon: int = field(converter=validate.count)
 
+    def rules(self) -> Begins:
+        """One phase."""
+        return at_once
+
     def delay(self, round: int) -> int:
         """d."""
         return self.longest
@@ -204,6 +227,10 @@ class Doubling(Phases):
         if not 0.0 < self.exponent < 1.0:
             raise EvenhandError(f"must be between 0 and 1, got {self.exponent!r}", "exponent")
 
+    def rules(self) -> Begins:
+        """Phases that end at T_1, 2 T_1, 4 T_1, …"""
+        return lambda rounds: [1, *_doubled(self.first_horizon, rounds)]
+
     def horizon_of(self, round: int) -> int:
         """T_k of the phase that the round is in."""
         doublings = ((round - 1) // self.first_horizon).bit_length()
@@ -239,6 +266,11 @@ class DoubledHorizon(MixingRule):
 
     first_horizon: int = field(default=1000, converter=validate.count)
     exponent: float = field(default=0.5, converter=validate.positive)
+
+    def rules(self) -> Begins:
+        """Phases of T_1, 2 T_1, 4 T_1, … rounds."""
+        first = self.first_horizon
+        return lambda rounds: [start - first for start in _doubled(first, rounds + first)]
 
     def horizon_of(self, round: int) -> int:
         """T_k of the phase that a round is in, counted from 1.

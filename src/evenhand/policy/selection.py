@@ -177,6 +177,10 @@ class Categorical(Selection):
     plays: int = field(default=1, validator=_one_play)
     traits = Traits(takes="shares")
 
+    def rules(self) -> str:
+        """An arm is drawn."""
+        return "drawn"
+
     def select(self, claim: Claim, state: State, observation: Observation, rng: np.random.Generator) -> Selected:
         """One arm drawn from the claim's probabilities, unless an arm has priority."""
         chance, available = claim.score, observation.available

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from functools import cache
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from attrs import field, frozen
 
 from evenhand.core import validate
 from evenhand.core.dataclasses import dataclass
-from evenhand.core.parts import part
+from evenhand.core.exponential import exp
+from evenhand.core.parts import part, rules_of
 from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, Shape, State, each_array
+from evenhand.core.streams import over_arms
 from evenhand.policy.hold import PowerSize
 from evenhand.policy.index import Index
 from evenhand.policy.mixing import DoubledHorizon, MixingRule, Phases, as_doubled, as_mixing, as_phases
 from evenhand.policy.part import Traits
+from evenhand.policy.rules import IndexRules, WeightRules
 
 
 @dataclass(slots=True)
@@ -35,6 +38,21 @@ def mean_weight(logs: Array, arms: int, scale: float = 1.0) -> Array:
     new[: len(logs)] = logs
     new[len(logs) :] = top + scale * np.log(np.exp((logs - top) / scale).mean())
     return new
+
+
+def grown(log: Any, rate: float, credit: Any, propensity: Any) -> Any:
+    """The logarithm of the weight of an arm that was chosen."""
+    return log + rate * credit / propensity
+
+
+def settled(memory: Credit | Window, rate: float, credit: Array) -> Array:
+    """The logarithms of the weights after what the last choice earned."""
+    return np.asarray(np.where(memory.arms, grown(memory.logs, rate, credit, memory.propensity), memory.logs))
+
+
+def relative(logs: Array) -> Array:
+    """Weights relative to the largest of the lane."""
+    return exp(logs - logs.max(axis=-1, keepdims=True))
 
 
 @part("index", "exponential_weights")
@@ -76,14 +94,20 @@ class ExponentialWeights(Index):
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The weights relative to the largest, (…, arms)."""
-        logs = self._settled(state) / self.scale
-        return np.asarray(np.exp(logs - logs.max(axis=-1, keepdims=True)))
+        return relative(self._settled(state) / self.scale)
+
+    def rules(self) -> IndexRules | None:
+        """Weights, where it is known when the mixing changes."""
+        phases = rules_of(self.mixing)
+        return phases and IndexRules("weights", weights=WeightRules(phases, self._rate, lambda round: self.scale))
+
+    def _rate(self, round: int, arms: int) -> float:
+        return self.mixing.mixing(round, arms) / arms
 
     def _settled(self, state: State) -> Array:
         memory: Credit = state.index
-        rate = self.mixing.mixing(state.clock, state.arms) / state.arms
-        gain = rate * np.minimum(memory.earned, memory.rounds) / memory.propensity
-        return np.asarray(memory.logs + np.where(memory.arms, gain, 0.0))
+        earned = np.minimum(memory.earned, memory.rounds)
+        return settled(memory, self._rate(state.clock, state.arms), earned)
 
     def after_decision(self, state: State, decision: Decision) -> None:
         """Settle what the last choice earned, and open a new account where a lane chose anew."""
@@ -150,9 +174,17 @@ class RestartedWeights(Index):
         """Credit the present choice with what arrived in the round."""
         self._weights(state.clock).after_feedback(state, feedback, rng)
 
+    def rules(self) -> IndexRules | None:
+        """Weights that are forgotten with every phase."""
+        phases, rate = rules_of(self.phases), ExponentialWeights(self.phases)._rate
+        return phases and IndexRules("weights", weights=WeightRules(phases, rate, self._scale, self.phases.begins))
+
+    def _scale(self, round: int) -> float:
+        return _largest(self.phases.exponent, self.phases.horizon_of(round))
+
     def _weights(self, round: int) -> ExponentialWeights:
         """The weights of the phase that a round is in."""
-        return ExponentialWeights(self.phases, _largest(self.phases.exponent, self.phases.horizon_of(round)))
+        return ExponentialWeights(self.phases, self._scale(round))
 
 
 @cache
@@ -239,20 +271,25 @@ class WindowWeights(Index):
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The weights relative to the largest, (…, arms)."""
-        logs = self._settled(state, state.index)
-        return np.asarray(np.exp(logs - logs.max(axis=-1, keepdims=True)))
+        return relative(self._settled(state, state.index))
+
+    def rules(self) -> IndexRules | None:
+        """Weights that go by the mean of the last rounds, and are forgotten with every phase."""
+        phases, own, loss = rules_of(self.phases), self.phases, self.style == "loss"
+        weights = phases and WeightRules(phases, self._rate, None, own.begins, own.delay, loss)
+        return weights and IndexRules("weights", weights=weights)
+
+    def _rate(self, round: int, arms: int) -> float:
+        return self.phases.loss_rate(round, arms) if self.style == "loss" else self.phases.mixing(round, arms) / arms
 
     def _settled(self, state: State, memory: Window) -> Array:
         """The logarithms of the weights after what the last choice earned, in the lanes of the memory."""
         if self.phases.begins(state.clock):
             return np.zeros_like(memory.logs)
         delay = self.phases.delay(state.clock)
-        credit = memory.recent[..., -delay:].sum(axis=-1, keepdims=True) / (2.0 * delay)
-        if self.style == "loss":
-            credit, rate = credit - 0.5, self.phases.loss_rate(state.clock, state.arms)
-        else:
-            rate = self.phases.mixing(state.clock, state.arms) / state.arms
-        return np.asarray(memory.logs + np.where(memory.arms, rate * credit / memory.propensity, 0.0))
+        credit = over_arms(memory.recent[..., -delay:])[..., np.newaxis] / (2.0 * delay)
+        credit = credit - 0.5 if self.style == "loss" else credit
+        return settled(memory, self._rate(state.clock, state.arms), credit)
 
     def after_decision(self, state: State, decision: Decision) -> None:
         """Settle what the last choice earned where a lane chose anew; a phase that begins may need a longer window."""

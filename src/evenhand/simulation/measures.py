@@ -283,7 +283,7 @@ class AdversarialRegret(Metric):
 
     def value(self, memory: Array, run: Run) -> Array:
         """The best m arms' reward less the policy's."""
-        best = -np.sort(-memory * run.baseline.weights, axis=-1)[:, : run.baseline.plays]
+        best = -np.sort(-memory * run.baseline.weights, axis=-1)[..., : run.baseline.plays]
         return np.asarray(best.sum(axis=-1) - run.reward)
 
 

@@ -11,9 +11,14 @@ from attrs import evolve
 
 from evenhand import Environment, EvenhandError, Policy, compare
 from evenhand.algorithms import (
+    ars_clw,
+    ars_exp3,
+    ars_exp3_doubling,
     ars_ucb,
+    clw,
     cucb_d,
     eta_fucb,
+    exp3,
     f_ts,
     fcts_d,
     fcucb_d,
@@ -31,24 +36,30 @@ from evenhand.algorithms import (
     ucb1,
 )
 from evenhand.availability import Independent
+from evenhand.core import exponential
 from evenhand.delays import ByReward, Fixed, Geometric, PacketLoss, Pareto, Uniform
 from evenhand.feedback import (
+    Adversary,
     Bounded,
     Decreasing,
     Discounted,
     FeedbackModel,
     Immediate,
     Increasing,
+    NonOblivious,
     Polynomial,
     RandomDelay,
 )
 from evenhand.merit import Linear, Power
 from evenhand.policy.claim import Ranking
-from evenhand.policy.fairness import DeficitFirst, VirtualQueue
-from evenhand.policy.hold import GeometricSize, HoldFor, PowerSize
+from evenhand.policy.fairness import DeficitFirst, Mixing, VirtualQueue
+from evenhand.policy.hold import GeometricSize, HoldFor, PowerSize, RandomEnds, RestartedHold
 from evenhand.policy.index import UCB, BetaSample, EmpiricalMean
+from evenhand.policy.mixing import DoubledHorizon, Doubling, MixingRule
 from evenhand.policy.rules import IndexRules
+from evenhand.policy.selection import Categorical as OneArm
 from evenhand.policy.selection import TopM
+from evenhand.policy.weights import ExponentialWeights, RestartedWeights, WindowWeights
 from evenhand.rewards import Bernoulli, Beta, Categorical, Gaussian, Table, Winners
 from evenhand.simulation.compiled import engine as engines
 from evenhand.simulation.compiled import trusted
@@ -100,6 +111,20 @@ HELD: dict[str, Policy] = {
     "queue": Policy(EmpiricalMean(), VirtualQueue(SHARES, eta=5.0, queue="recursive"), hold=HoldFor(PowerSize(0.5))),
     "drawn": Policy(BetaSample(), DeficitFirst(SHARES), TopM(3), hold=HoldFor(PowerSize(1.0), credit="second_half")),
 }
+WEIGHTED: dict[str, Policy] = {
+    "exp3": exp3(horizon=150),
+    "ars_exp3": ars_exp3(horizon=150),
+    "doubling": ars_exp3_doubling(first_horizon=20),
+    "clw": clw(horizon=150, delay=3),
+    "gain": clw(horizon=150, delay=1, style="gain"),
+    "ars_clw": ars_clw(first_horizon=20),
+    # Parts that do not know of each other's phases.
+    "apart": Policy(RestartedWeights(DoubledHorizon(30)), Mixing(0.2), OneArm(), hold=RandomEnds(Doubling(25))),
+    "window": Policy(WindowWeights(Doubling(25)), Mixing(DoubledHorizon(20)), OneArm(), hold=HoldFor(PowerSize(0.5))),
+    "never": Policy(ExponentialWeights(0.9, scale=0.01), Mixing(0.0), OneArm()),
+    "coins": Policy(UCB(), DeficitFirst(SHARES), TopM(2, ties="random"), hold=RandomEnds(Doubling(30))),
+    "restarts": Policy(BetaSample(), hold=RestartedHold(DoubledHorizon(25))),
+}
 DELAYS: dict[str, FeedbackModel] = {
     "fixed": Fixed([0, 3, 200, 1]),
     "geometric": Geometric([0.1, 0.3, 0.01, 1.0]),
@@ -114,6 +139,7 @@ SPREADS: dict[str, FeedbackModel] = {
     "decreasing": Decreasing(120),
     "discounted": Discounted(0.9),
     "random": RandomDelay(0, 30),
+    "held back": NonOblivious(4),
 }
 WORLDS = {
     "awake": Environment(Bernoulli([0.3, 0.9, 0.5, 0.7]), fractions=0.05),
@@ -213,6 +239,49 @@ def test_anonymous_sums_are_alike(
     assert_equal(compiled, played(monkeypatch, "numpy", policy, place))
 
 
+@pytest.mark.covering
+@pytest.mark.parametrize("world", WORLDS)
+@pytest.mark.parametrize("feedback", ["now", *DELAYS, *SPREADS])
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_exponential_weights_are_alike(
+    name: str, feedback: str, world: str, monkeypatch: pytest.MonkeyPatch, blocks: list[int]
+) -> None:
+    policy, place = WEIGHTED[name], evolve(WORLDS[world], feedback={**DELAYS, **SPREADS}.get(feedback, Immediate()))
+    if (world, feedback) == ("beta", "by reward"):  # which has a delay for two rewards only
+        return
+    assert_equal(*(played(monkeypatch, engine, policy, place) for engine in ("compiled", "numpy")))
+    whole = world != "beta"
+    sums = not policy.index.traits.random and (whole or (policy.plays == 1 and feedback not in ("random", "held back")))
+    assert bool(blocks) == (feedback == "now" or (whole if feedback in DELAYS else sums))
+
+
+@pytest.mark.parametrize("arms", [1, 2, 20])
+@pytest.mark.parametrize("name", ["exp3", "doubling", "clw", "ars_clw"])
+def test_weights_of_one_arm_or_many(name: str, arms: int, monkeypatch: pytest.MonkeyPatch, blocks: list[int]) -> None:
+    world = Environment(Bernoulli(np.linspace(0.1, 0.9, arms)), feedback=RandomDelay(0, 5))
+    for lanes in (1, 105):
+        results = (played(monkeypatch, one, WEIGHTED[name], world, lanes=lanes) for one in ("compiled", "numpy"))
+        assert_equal(*results)
+    assert blocks
+
+
+def test_exponentials_are_alike() -> None:
+    from evenhand.simulation.compiled import kernel
+
+    numbers = -np.random.default_rng(3).exponential(100.0, 5000)
+    numbers[:8] = 0.0, -0.0, -1e-300, -1.0, -745.2, -746.0, -1e6, -np.inf
+    single = [kernel.exp(max(x, exponential.LEAST)) for x in numbers.tolist()]
+    np.testing.assert_array_equal(exponential.exp(numbers), single)
+
+
+class OwnMixing(MixingRule):
+    """A user's own mixing, of which nobody knows when it changes."""
+
+    def mixing(self, round: int, arms: int) -> float:
+        """Less and less."""
+        return 1.0 / (1.0 + round)
+
+
 def test_many_rewards_under_way(monkeypatch: pytest.MonkeyPatch, blocks: list[int]) -> None:
     policy, world = fucb(SHARES), Environment(Bernoulli([0.3, 0.9, 0.5, 0.7]), feedback=Fixed(2000))
     options = {"lanes": 3, "horizon": 5000, "checkpoints": 3}
@@ -295,6 +364,9 @@ class OtherPolicy(Policy):
         (fcts_d(MERIT, free_start=True), WORLDS["awake"], {}),
         (fcucb_d(Power(beta=50.0, exponent=4.0), horizon=150), WORLDS["awake"], {}),  # whose best point is searched
         (fcts_d(MERIT), WORLDS["asleep"], {}),
+        (Policy(ExponentialWeights(OwnMixing()), Mixing(0.1), OneArm()), WORLDS["awake"], {}),
+        (Policy(ExponentialWeights(0.1), Mixing(OwnMixing()), OneArm()), WORLDS["awake"], {}),
+        (fcts_d(MERIT, plays=1), evolve(WORLDS["awake"], feedback=Adversary(lambda *seen: 1.0)), {}),
     ],
 )
 def test_what_has_no_rule_is_left_to_numpy(
@@ -379,20 +451,22 @@ DRAWN = {
     "normal": Environment(Gaussian([0.3, 0.9, 0.5, 0.7], sd=2.0)),
     "winners": Environment(Winners([0.1, 0.2, 0.3, 0.4])),
     "shuffled": Environment(Table(LOG / 5.0, order="shuffled")),
+    "asleep": Environment(Table(LOG / 5.0), availability=Independent([0.9, 0.3, 0.6, 0.5])),
+    "clicks": Environment(Table(LOG.max(axis=-1, keepdims=True) == LOG), feedback=NonOblivious(3)),
     "own": Environment(OtherDraw([0.3, 0.9, 0.5, 0.7])),
 }
 
 
 @pytest.mark.parametrize("world", DRAWN)
-@pytest.mark.parametrize("name", ["fucb", "soft", "lfg", "tscsf_b", "mean", "thompson", "ars_ucb"])
+@pytest.mark.parametrize("name", ["fucb", "soft", "lfg", "mean", "thompson", "ars_ucb", "exp3", "clw"])
 def test_rewards_that_numpy_draws_are_alike(
     name: str, world: str, monkeypatch: pytest.MonkeyPatch, blocks: list[int]
 ) -> None:
-    policy, place = {**POLICIES, **HELD}[name], DRAWN[world]
+    policy, place = {**POLICIES, **HELD, **WEIGHTED}[name], DRAWN[world]
     if policy.bounded and not place.bounded:
         return
     compiled = played(monkeypatch, "compiled", policy, place)
-    assert bool(blocks) == (world in ("ratings", "normal", "own"))  # the best arm in hindsight is seen in every round
+    assert bool(blocks) == (name != "thompson" or world != "clicks")  # trials of sums
     assert_equal(compiled, played(monkeypatch, "numpy", policy, place))
 
 

@@ -27,7 +27,14 @@ from evenhand.policy.composition import Policy
 from evenhand.policy.rules import PolicyRules
 from evenhand.simulation.compiled import rules
 from evenhand.simulation.interrupts import interrupts_wait
-from evenhand.simulation.measures import MEASURES, FairnessRegret, MaxViolation, RewardRegret, by_sums
+from evenhand.simulation.measures import (
+    MEASURES,
+    AdversarialRegret,
+    FairnessRegret,
+    MaxViolation,
+    RewardRegret,
+    by_sums,
+)
 from evenhand.simulation.metrics import Metric, MetricRecorder
 from evenhand.simulation.parallel import COMPILING
 from evenhand.theory.baseline import Baseline
@@ -136,18 +143,25 @@ class _Run:
         self._generators = own, strand.reward_stream, strand.available_stream, strand.late_stream
         self._streams = np.array([words_of(one) for one in self._generators])
         block = world.lanes, arms
+        self._begins = _phases(policy, int(rounds[-1]))
         self._rules = rules.rules_for(policy, block, strand.lanes)
         if environment.unit is not None and policy.fairness.owed in PRICED:
             self._rules = self._rules._replace(rates=self._rules.rates / environment.unit.width)
         binary = _binary(environment.rewards)
         scaled = environment.unit is not None
         at_once = self._feedback.kind == "at once" and not policy.hold.halved and not scaled
-        measured = any(type(metric) is MaxViolation for metric, _ in recorder.metrics)
+        measured = {type(metric) for metric, _ in recorder.metrics}
         trials = policy.score.kind in DRAWN and not binary
-        self._counts = rules.counts_for(self._rules, lanes, at_once and not trials, trials, measured)
+        at_once = at_once and not trials and policy.score.weights is None
+        remembered = MaxViolation in measured, AdversarialRegret in measured
+        self._counts = rules.counts_for(self._rules, lanes, at_once, trials, *remembered)
         self._holds = rules.holds_for(policy.hold, arms, lanes)
         self._plans = rules.plans_for(policy.schedule, arms, lanes)
-        self._arrivals = rules.arrivals_for(self._feedback, lanes, int(rounds[-1]))
+        self._weights = rules.weights_for(policy.score.weights, arms, lanes, int(rounds[-1]))
+        best = np.argmax(np.broadcast_to(environment.means, block)[strand.lanes], axis=-1)
+        if self._feedback.best is not None:
+            best[:] = self._feedback.best
+        self._arrivals = rules.arrivals_for(self._feedback, best, int(rounds[-1]))
         shares = policy.fairness.merit is not None or _by_merit(recorder)
         self._scratch = rules.scratch_for(arms, lanes, policy.plays, shares)
         self._kept = rules.kept_for(lanes, arms, min(len(rounds), max(1, KEPT // (lanes * arms))))
@@ -186,7 +200,8 @@ class _Run:
         """The rounds up to which it plays at a time: as many as tables, and what is kept, have room for."""
         horizon, room = int(self._rounds[-1]), len(self._kept.pulls)
         step = max(1, DRAWN_AHEAD // (self._counts.pulls.size if self._tables else 1))
-        return sorted({*range(step, horizon, step), *self._rounds[room - 1 :: room].tolist(), horizon})
+        kept, phases = self._rounds[room - 1 :: room].tolist(), {one - 1 for one in self._begins}
+        return sorted({*range(step, horizon, step), *kept, *phases - {0}, horizon})
 
     @property
     def _tables(self) -> bool:
@@ -202,11 +217,16 @@ class _Run:
             rounds = stop - self._done
             self._holds = rules.with_sizes(self._holds, self._policy.hold, rounds)
             self._arrivals = rules.with_room(self._arrivals, rounds * self._scratch.scale.size * self._policy.plays)
+            phase = rules.phase_for(self._policy, self._done + 1, self._rules.arms)
+            if phase.restarts and self._holds.coins:
+                self._toss(phase.delay)
             self._row = kernel.play(
                 self._rules,
                 self._world,
                 self._counts,
                 self._holds,
+                self._weights,
+                phase,
                 self._plans,
                 self._arrivals,
                 self._draws(stop),
@@ -221,10 +241,19 @@ class _Run:
         if self._row == len(self._kept.pulls) or stop == self._rounds[-1]:
             kept, rows = self._kept, slice(0, self._row)
             regrets = dict(zip(BY_MERIT, kept.regrets[:, rows], strict=True))
-            memories = {MaxViolation.name: kept.worst[rows], **regrets}
+            memories = {MaxViolation.name: kept.worst[rows], AdversarialRegret.name: kept.potential[rows], **regrets}
             sums = kept.pulls[rows], kept.earned[rows], kept.optima[:, rows]
             self._recorder.record_strand(self._strand.lanes, self._rounds, self._recorded, *sums, memories)
             self._row, self._recorded = 0, self._recorded + self._row
+
+    def _toss(self, delay: float) -> None:
+        """The rounds without a marker before the first of a phase; see `evenhand.policy.hold.RandomEnds`."""
+        from evenhand.simulation.compiled.generator import put_back, words_of
+
+        put_back(self._generators[0], self._streams[0].tolist())
+        past = self._generators[0].geometric(1.0 / (2.0 * delay), self._holds.left.size) - 1.0
+        self._holds.left[:] = np.minimum(past, 2.0 * delay - 1.0)
+        self._streams[0] = words_of(self._generators[0])
 
     def _draws(self, stop: int) -> rules.Draws:
         """What is drawn outside of the kernel for the next rounds."""
@@ -264,8 +293,24 @@ class _Run:
             getattr(tally, name)[lanes] = getattr(counts, name).T
         if self._policy.score.kind in DRAWN:
             state.index.successes[lanes] = counts.successes.T
+        if self._policy.score.weights is not None:
+            self._leave_weights(state)
         for generator, words in zip(self._generators, self._streams.tolist(), strict=True):
             put_back(generator, words)
+
+    def _leave_weights(self, state: State) -> None:
+        """Write down from what the weights of the next round are made."""
+        lanes, weights, memory = self._strand.lanes, self._weights, state.index
+        memory.logs[lanes] = weights.logs.T
+        memory.arms[lanes] = weights.arm[:, np.newaxis] == np.arange(self._rules.arms)
+        memory.propensity[lanes] = weights.propensity[:, np.newaxis]
+        window = len(weights.recent)
+        if window:
+            if memory.recent.shape[-1] != window:
+                memory.recent = np.zeros((len(memory.logs), window))
+            memory.recent[lanes] = np.roll(weights.recent, -(self._done % window), axis=0).T
+        else:
+            memory.earned[lanes], memory.rounds[lanes] = weights.earned[:, np.newaxis], weights.rounds[:, np.newaxis]
 
 
 @cache
@@ -295,8 +340,8 @@ def _able(policy: Policy, world: World, recorder: MetricRecorder) -> bool:
     return (
         rules is not None
         and not (rules.ties == "random" and policy.index.traits.random)  # whose draws would be in another order
-        and not (rules.hold.size is not None and policy.by_lane)  # which draws for lanes that hold, too
-        and not (rules.schedule.lengths and (world.environment.availability.traits.sleeping or rules.hold.size))
+        and not (rules.hold.lasts and policy.by_lane)  # which draws for lanes that hold, too
+        and not (rules.schedule.lengths and (world.environment.availability.traits.sleeping or rules.hold.lasts))
         and world.within
         and not (world.environment.unit is not None and _weighs(rules))
         and _can_arrive(rules, world)
@@ -305,25 +350,37 @@ def _able(policy: Policy, world: World, recorder: MetricRecorder) -> bool:
     )
 
 
+def _phases(rules: PolicyRules, horizon: int) -> set[int]:
+    """The rounds in which something changes for all that follow."""
+    weights = rules.score.weights
+    given = rules.fairness.phases, rules.hold.phases, None if weights is None else weights.phases
+    return {round for begins in given if begins is not None for round in begins(horizon)}
+
+
 def _by_merit(recorder: MetricRecorder) -> bool:
     """Whether regrets against fair shares are measured."""
     return any(metric.name in BY_MERIT for metric, _ in recorder.metrics)
 
 
 def _can_share(rules: PolicyRules, policy: Policy, world: World) -> bool:
-    """Whether arms are drawn by merit, in the way in which the kernel draws them, or not at all."""
+    """Whether arms are drawn by merit or weights, in the way in which the kernel draws them, or not at all."""
+    kinds = rules.fairness.owed == "mixed", rules.score.kind == "weights", rules.ties == "drawn"
+    if any(kinds):
+        return all(kinds) and not (policy.by_lane or rules.schedule.lengths or rules.schedule.once)
     if rules.fairness.owed == "merit":
         return rules.ties == "rounding" and not (policy.by_lane or world.environment.availability.traits.sleeping)
     plain = rules.score.kind != "interval" and rules.score.epsilon == 0.0 and not rules.schedule.once
-    return plain and rules.ties != "rounding" and not (rules.score.kind == "both" and rules.hold.size)
+    return plain and rules.ties != "rounding" and not (rules.score.kind == "both" and rules.hold.lasts)
 
 
 def _can_measure(metric: Metric, rules: PolicyRules, world: World, baseline: Baseline) -> bool:
     """Whether a metric's value follows from what is kept."""
-    if by_sums(metric) or metric is MEASURES[MaxViolation.name]:
+    if by_sums(metric) or metric in (MEASURES[MaxViolation.name], MEASURES[AdversarialRegret.name]):
         return True
     fair = baseline.deserved is not None and not world.environment.availability.traits.sleeping
-    return fair and metric.name in BY_MERIT and metric is MEASURES[metric.name] and rules.ties != "random"
+    return (
+        fair and metric.name in BY_MERIT and metric is MEASURES[metric.name] and rules.ties not in ("random", "drawn")
+    )
 
 
 def _weighs(rules: PolicyRules) -> bool:
@@ -348,6 +405,6 @@ def _can_arrive(rules: PolicyRules, world: World) -> bool:
         return False
     if feedback.kind == "singly":
         return binary and world.horizon * -(-world.lanes // STRAND) <= ROOM
-    drawn = feedback.kind == "random"
+    drawn = feedback.kind in ("random", "held back")
     exact = binary or (rules.plays == 1 and not drawn)
     return exact and not trials and not (drawn and feedback.last > LONGEST)

@@ -18,10 +18,12 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from evenhand.core import exponential
 from evenhand.core.source import Root, digest_of
+from evenhand.core.validate import TINY
 from evenhand.environment import recursions
 from evenhand.environment.profiles import OFTEN
-from evenhand.policy import accounts, evidence, fairness, index, merit
+from evenhand.policy import accounts, evidence, fairness, index, merit, weights
 from evenhand.simulation.compiled import rules as codes
 from evenhand.simulation.compiled.generator import (
     OPTIONS,
@@ -44,6 +46,8 @@ FEW = 8
 
 upper_bound, at_best = compiled(index.upper_bound), compiled(evidence.at_best)
 plays_owed, whole_power = compiled(accounts.owed), compiled(merit.whole_power)
+LEAST, exp = exponential.LEAST, compiled(exponential.formula(*exponential.TABLES, int))
+grown, mixed = compiled(weights.grown), compiled(fairness.mixed)
 hinge, hard, soft = compiled(fairness.hinge), compiled(fairness.hard), compiled(fairness.soft)
 running, slid = compiled(recursions.running), compiled(recursions.slid)
 fading, evenly = compiled(recursions.fading), compiled(recursions.evenly)
@@ -164,6 +168,15 @@ def wake(rules, world, counts, draws, scratch, place, high, low, more, less):  #
             counts.optima[0, lane] += world.by_set[0, code]
             counts.optima[1, lane] += world.by_set[1, code]
     return high, low
+
+
+@called
+def look_back(rules, world, counts, draws, scratch, place):  # type: ignore[no-untyped-def]
+    """Count what every arm that can play would earn."""
+    for lane in range(scratch.scale.size):
+        for arm in range(rules.arms):
+            if not world.sleeping or scratch.score[arm, lane] > -np.inf:
+                counts.potential[arm, lane] += draws.rewards[place, lane, arm]
 
 
 @compiled
@@ -469,7 +482,7 @@ def regret(rules, world, counts, scratch):  # type: ignore[no-untyped-def]
 @compiled
 def goes_on(rules, world, holds, scratch, lane):  # type: ignore[no-untyped-def]
     """Whether a lane plays on: the hold has rounds left, and everybody in it can play, and no one else could."""
-    if not holds.left[lane] > 0.0:
+    if not (holds.coins or holds.left[lane] > 0.0):
         return False
     if not world.sleeping:
         return True
@@ -552,7 +565,7 @@ def arriving(arrivals, lane, now, total):  # type: ignore[no-untyped-def]
     """The sum that arrives in a lane in a round, counted from 1, by the profile; ``total`` is what was earned in it."""
     kind, first, last, past = arrivals.kind, arrivals.first, arrivals.last, arrivals.past
     rows, sums, weighted = len(past), arrivals.total, arrivals.weighted
-    if kind == codes.RANDOM_DELAY:
+    if kind >= codes.RANDOM_DELAY:
         arrived = past[now % rows, lane]
         past[now % rows, lane] = 0.0
         return arrived
@@ -588,22 +601,24 @@ def send(arrivals, due, place, won):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def credit(rules, counts, holds, arm, lane, reward):  # type: ignore[no-untyped-def]
+def credit(rules, counts, holds, memory, arm, lane, reward):  # type: ignore[no-untyped-def]
     """A reward that arrives for an arm counts, unless its lane is in the half of a hold in which none does."""
     if holds.halved and not holds.left[lane] < holds.counted[lane]:
         return 0.0
     counts.received[arm, lane] += 1.0
     counts.rewards[arm, lane] += reward
+    if memory.heard.size:
+        memory.heard[lane] += reward
     return reward
 
 
 @compiled
-def deliver(rules, counts, holds, arrivals, row):  # type: ignore[no-untyped-def]
+def deliver(rules, counts, holds, memory, arrivals, row):  # type: ignore[no-untyped-def]
     """What arrives at the end of a round."""
     spot, lanes = arrivals.due[row], counts.pulls.shape[1]
     while spot >= 0:
         place = arrivals.places[spot]
-        credit(rules, counts, holds, place // lanes, place % lanes, 1.0 * arrivals.won[spot])
+        credit(rules, counts, holds, memory, place // lanes, place % lanes, 1.0 * arrivals.won[spot])
         learn(rules, counts, place // lanes, place % lanes)
         following = arrivals.following[spot]
         arrivals.following[spot] = arrivals.free[0]
@@ -613,9 +628,10 @@ def deliver(rules, counts, holds, arrivals, row):  # type: ignore[no-untyped-def
 
 
 @compiled
-def earn(rules, world, counts, holds, arrivals, draws, scratch, place, done, lane, high, low, late, late_low):  # type: ignore[no-untyped-def]
+def earn(rules, world, counts, holds, memory, arrivals, draws, scratch, place, done, lane, high, low, late, late_low):  # type: ignore[no-untyped-def]
     """The chosen arms of a lane play and earn, and what becomes known of it is counted."""
     total, number, lanes = 0.0, 0, counts.pulls.shape[1]
+    streak, arrivals.streak[lane] = arrivals.streak[lane], 0.0
     for pick in range(rules.plays):
         arm = scratch.playing[pick, lane]
         if arm < 0:
@@ -634,19 +650,25 @@ def earn(rules, world, counts, holds, arrivals, draws, scratch, place, done, lan
         if arrivals.kind == codes.AT_ONCE:
             if not counts.at_once:
                 seen = (reward - world.low) / world.width if world.scaled else reward
-                scratch.arrived[pick, lane] = credit(rules, counts, holds, arm, lane, seen)
+                scratch.arrived[pick, lane] = credit(rules, counts, holds, memory, arm, lane, seen)
         elif arrivals.kind == codes.SINGLY:
             send(arrivals, done + draws.late[place, lane, arm], arm * lanes + lane, reward > 0.0)
         elif arrivals.kind == codes.RANDOM_DELAY:
             ahead, behind = leap(late, late_low, world.late_steps, arm)
             delay = int(evenly(arrivals.first, arrivals.last, uniform(ahead, behind)))
             arrivals.past[(done + 1 + delay) % len(arrivals.past), lane] += reward
+        elif arrivals.kind == codes.HELD_BACK:
+            delay = 1
+            if arm == arrivals.best[lane]:
+                arrivals.streak[lane] = streak + 1.0
+                delay = arrivals.last if streak + 1.0 >= 3 * arrivals.last else 1
+            arrivals.past[(done + 1 + delay) % len(arrivals.past), lane] += reward
         else:
             total += reward
     if arrivals.kind > codes.SINGLY:
         share = arriving(arrivals, lane, done + 1, total) / max(number, 1)
         for pick in range(number):
-            credit(rules, counts, holds, scratch.playing[pick, lane], lane, share)
+            credit(rules, counts, holds, memory, scratch.playing[pick, lane], lane, share)
     for pick in range(number):
         learn(rules, counts, scratch.playing[pick, lane], lane)
 
@@ -680,13 +702,104 @@ def go_by_plan(rules, counts, plans, scratch):  # type: ignore[no-untyped-def]
         scratch.playing[0, lane] = plans.arm[lane]
 
 
+@called
+def end_holds(rules, world, holds, phase, first, scratch, streams):  # type: ignore[no-untyped-def]
+    """The lanes whose holds are over; where a phase begins, all are, and what ends later is already known."""
+    own, marked = streams[codes.POLICY], False
+    high, low, chance = own[0], own[1], 1.0 / (2.0 * phase.delay) if holds.coins else 0.0
+    if first and phase.restarts and not holds.coins:
+        holds.times[:, :] = 0.0
+    for lane in range(scratch.scale.size):
+        ends = first and phase.restarts
+        if holds.coins and not ends:
+            high, low = step(high, low, own[2], own[3])
+            marked, quiet = uniform(high, low) < chance, holds.left[lane]
+            ends = marked and quiet >= 2.0 * phase.delay - 1.0
+            holds.left[lane] = 0.0 if marked else quiet + 1.0
+        scratch.anew[lane] = ends or not goes_on(rules, world, holds, scratch, lane)
+    own[0], own[1] = high, low
+
+
 @compiled
-def choose_anew(rules, world, counts, holds, scratch, done, growth, streams):  # type: ignore[no-untyped-def]
+def settle_weight(memory, phase, done, lane):  # type: ignore[no-untyped-def]
+    """What the last choice of a lane earned goes into the weight of its arm; see `evenhand.policy.weights`."""
+    arm, credit = memory.arm[lane], min(memory.earned[lane], memory.rounds[lane])
+    if phase.window:
+        credit = 0.0
+        for ago in range(phase.window, 0, -1):
+            if done >= ago:
+                credit += memory.recent[(done - ago) % len(memory.recent), lane]
+        credit = credit / (2.0 * phase.window) - phase.less
+    if arm >= 0:
+        memory.logs[arm, lane] = grown(memory.logs[arm, lane], phase.rate, credit, memory.propensity[lane])
+
+
+@compiled
+def mix(rules, memory, phase, scratch, lane):  # type: ignore[no-untyped-def]
+    """The chance of every arm of a lane that can play, even where all are 0, and their sum."""
+    chance, top, total, whole = scratch.priority, -np.inf, 0.0, 0.0
+    for arm in range(rules.arms):
+        top = max(top, memory.logs[arm, lane] / phase.scale)
+    for arm in range(rules.arms):
+        below = memory.logs[arm, lane] / phase.scale - top
+        chance[arm, lane] = exp(below if below > LEAST else LEAST)
+        total += chance[arm, lane]
+    for arm in range(rules.arms):
+        share = chance[arm, lane] / total if total > 0.0 else 1.0 / rules.arms
+        asleep = scratch.score[arm, lane] == -np.inf
+        chance[arm, lane] = 0.0 if asleep else mixed(share, phase.mixing, rules.arms)
+        whole += chance[arm, lane]
+    if not whole > 0.0:
+        for arm in range(rules.arms):
+            chance[arm, lane] = 0.0 if scratch.score[arm, lane] == -np.inf else 1.0
+            whole += chance[arm, lane]
+    return whole
+
+
+@called
+def draw_by_weights(rules, memory, phase, first, scratch, done, streams):  # type: ignore[no-untyped-def]
+    """The arms that play in the lanes whose holds are over, by their weights."""
+    own, chance, forgets = streams[codes.POLICY], scratch.priority, first and phase.forgets
+    high, low = own[0], own[1]
+    for lane in range(scratch.scale.size):
+        memory.heard[lane] = 0.0
+        if scratch.anew[lane] and not forgets:
+            settle_weight(memory, phase, done, lane)
+        if forgets and (scratch.anew[lane] or not phase.window):
+            memory.logs[:, lane] = 0.0
+        if not scratch.anew[lane]:
+            continue
+        total = mix(rules, memory, phase, scratch, lane)
+        high, low = step(high, low, own[2], own[3])
+        draw, place, ahead = uniform(high, low) * total, 0, 0.0
+        for arm in range(rules.arms):
+            ahead += chance[arm, lane]
+            if ahead > draw:
+                place = arm
+                break
+        arm = -1 if scratch.score[place, lane] == -np.inf else place
+        scratch.playing[0, lane], memory.arm[lane] = arm, arm
+        memory.propensity[lane] = 1.0 if arm < 0 else chance[arm, lane] / max(total, TINY)
+        memory.earned[lane], memory.rounds[lane] = 0.0, 0.0
+    own[0], own[1] = high, low
+
+
+@called
+def hear(memory, phase, done):  # type: ignore[no-untyped-def]
+    """Remember the rewards of a round."""
+    for lane in range(memory.heard.size):
+        memory.earned[lane] += memory.heard[lane]
+        memory.rounds[lane] += 1.0
+        if phase.window:
+            memory.recent[done % len(memory.recent), lane] = memory.heard[lane]
+
+
+@compiled
+def choose_anew(rules, world, counts, scratch, done, growth, streams):  # type: ignore[no-untyped-def]
     """The arms that play in the lanes whose holds are over."""
     own = streams[codes.POLICY]
     high, low, more, less = own[0], own[1], own[2], own[3]
     for lane in range(scratch.scale.size):
-        scratch.anew[lane] = not goes_on(rules, world, holds, scratch, lane)
         if scratch.anew[lane]:
             if drawn(rules):
                 high, low = draw_scores(rules, world, counts, scratch, lane, 0, high, low, more, less)
@@ -724,6 +837,8 @@ def keep(rules, world, counts, kept, row, rounds):  # type: ignore[no-untyped-de
         for arm in range(rules.arms):
             kept.pulls[row, lane, arm] = int(counts.pulls[arm, lane])
             kept.earned[row, lane, arm] = counts.earned[arm, lane]
+            if counts.potential.size:
+                kept.potential[row, lane, arm] = counts.potential[arm, lane]
             if counts.worst.size:
                 behind = world.promised[arm, lane] * rounds - counts.pulls[arm, lane]
                 counts.worst[arm, lane] = max(counts.worst[arm, lane], behind)
@@ -737,7 +852,9 @@ def keep(rules, world, counts, kept, row, rounds):  # type: ignore[no-untyped-de
 def loop(version: str) -> Any:
     """The loop over rounds and lanes, compiled."""
 
-    def play(rules, world, counts, holds, plans, arrivals, draws, scratch, kept, streams, marks, row, before):  # type: ignore[no-untyped-def]
+    def play(  # type: ignore[no-untyped-def]
+        rules, world, counts, holds, memory, phase, plans, arrivals, draws, scratch, kept, streams, marks, row, before
+    ):
         version  # noqa: B018
         lanes, holding = counts.pulls.shape[1], len(holds.left) > 0
         high, low = streams[codes.REWARDS, 0], streams[codes.REWARDS, 1]
@@ -762,10 +879,16 @@ def loop(version: str) -> Any:
                     streams[codes.AWAKE, 2],
                     streams[codes.AWAKE, 3],
                 )
+            if counts.potential.size:
+                look_back(rules, world, counts, draws, scratch, place)
+            if holding:
+                end_holds(rules, world, holds, phase, place == 0, scratch, streams)
             if plans.lengths.size:
                 go_by_plan(rules, counts, plans, scratch)
+            elif rules.owed == codes.MIXED:
+                draw_by_weights(rules, memory, phase, place == 0, scratch, done, streams)
             elif holding:
-                choose_anew(rules, world, counts, holds, scratch, done, growth, streams)
+                choose_anew(rules, world, counts, scratch, done, growth, streams)
             else:
                 choose_all(rules, world, counts, scratch, done, growth, streams)
             if world.deserved.size:
@@ -773,18 +896,34 @@ def loop(version: str) -> Any:
             for lane in range(lanes):
                 if rules.owed == codes.RECURSIVE:
                     count_queues(rules, counts, scratch, lane)
-                if holding:
+                if holding and not holds.coins:
                     if scratch.anew[lane]:
                         begin(rules, holds, scratch, lane)
                     holds.left[lane] -= 1.0
                 earn(
-                    rules, world, counts, holds, arrivals, draws, scratch, place, done, lane, high, low, late, late_low
+                    rules,
+                    world,
+                    counts,
+                    holds,
+                    memory,
+                    arrivals,
+                    draws,
+                    scratch,
+                    place,
+                    done,
+                    lane,
+                    high,
+                    low,
+                    late,
+                    late_low,
                 )
                 high, low = leap(high, low, world.steps, rules.arms)
                 if arrivals.kind == codes.RANDOM_DELAY:
                     late, late_low = leap(late, late_low, world.late_steps, rules.arms)
             if arrivals.kind == codes.SINGLY:
-                deliver(rules, counts, holds, arrivals, done)
+                deliver(rules, counts, holds, memory, arrivals, done)
+            if memory.heard.size:
+                hear(memory, phase, done)
             if counts.trials:
                 try_rewards(rules, counts, scratch, streams)
             if row < len(marks) and marks[row] == done + 1:

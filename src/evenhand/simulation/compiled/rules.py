@@ -12,26 +12,26 @@ from numpy.typing import NDArray
 
 from evenhand.core.state import Array, Mask
 from evenhand.environment.feedback import FeedbackRules
-from evenhand.policy.rules import HoldRules, MeritRules, PolicyRules, ScheduleRules
+from evenhand.policy.rules import HoldRules, MeritRules, PolicyRules, ScheduleRules, WeightRules
 
 #: The score.
-BOUND, INTERVAL, BETA, BOTH, MEAN = range(5)
-SCORES = ("bound", "interval", "beta", "both", "mean")
+BOUND, INTERVAL, BETA, BOTH, MEAN, WEIGHTS = range(6)
+SCORES = ("bound", "interval", "beta", "both", "mean", "weights")
 #: What missing rewards count as: nothing, 1 or 0.
 IGNORED, AS_ONE, AS_ZERO = range(3)
 MISSING = ("nothing", "one", "zero")
 #: What is owed, and the shapes of a bonus.
-NOTHING, FIRST, LINEAR, HINGE, HARD, SOFT, WEIGHED, EXACT, RECURSIVE, MERIT = range(10)
-OWED = ("nothing", "first", "linear", "hinge", "hard", "soft", "weighed", "exact", "recursive", "merit")
+NOTHING, FIRST, LINEAR, HINGE, HARD, SOFT, WEIGHED, EXACT, RECURSIVE, MERIT, MIXED = range(11)
+OWED = ("nothing", "first", "linear", "hinge", "hard", "soft", "weighed", "exact", "recursive", "merit", "mixed")
 #: What an arm deserves by its mean.
 POWER, STRAIGHT = range(2)
 MERITS = ("power", "linear")
 #: Which of equal arms goes first; or arms are drawn by their shares.
-LOWEST, FEWEST, RANDOM, ROUNDING = range(4)
-TIES = ("first", "fewest", "random", "rounding")
+LOWEST, FEWEST, RANDOM, ROUNDING, DRAWN = range(5)
+TIES = ("first", "fewest", "random", "rounding", "drawn")
 #: How rewards arrive: at once, each by itself after a delay, or as anonymous sums by a profile.
-AT_ONCE, SINGLY, BOUNDED, INCREASING, DECREASING, DISCOUNTED, RANDOM_DELAY = range(7)
-ARRIVALS = ("at once", "singly", "bounded", "increasing", "decreasing", "discounted", "random")
+AT_ONCE, SINGLY, BOUNDED, INCREASING, DECREASING, DISCOUNTED, RANDOM_DELAY, HELD_BACK = range(8)
+ARRIVALS = ("at once", "singly", "bounded", "increasing", "decreasing", "discounted", "random", "held back")
 #: The random streams that are drawn from in the loop.
 POLICY, REWARDS, AWAKE, LATE = range(4)
 
@@ -93,15 +93,42 @@ class Counts(NamedTuple):
     earned: Array
     queue_rounds: Array
     queue_plays: Array
+    potential: Array  # what each arm would have earned, where it could play
     worst: Array  # the most plays behind so far
     optima: Array  # (2, lanes), that so far, and that with the promises kept
     regrets: Array  # (2, lanes), of reward and of fairness, against fair shares by merit
     known: Array  # (4 or 8, arms, lanes), what scores are made from: mean and width of a bound, or constants of draws
 
 
+class Weights(NamedTuple):
+    """What exponential weights are made from; see `evenhand.policy.weights`. Empty where there are none."""
+
+    logs: Array  # (arms, lanes)
+    arm: NDArray[np.int64]  # (lanes,), who was chosen; −1 for none
+    propensity: Array  # (lanes,), with which probability
+    earned: Array  # (lanes,), rewards since the choice
+    rounds: Array  # (lanes,), rounds since
+    heard: Array  # (lanes,), rewards of the round
+    recent: Array  # (rounds, lanes), those of the last ones
+
+
+class Phase(NamedTuple):
+    """What stays the same for some rounds."""
+
+    forgets: bool  # whether the weights are forgotten with the first of them
+    restarts: bool  # whether all holds end before it
+    mixing: float
+    rate: float
+    scale: float
+    window: int  # rounds of which the mean counts; 0: what a choice has earned
+    less: float  # by which the mean counts less
+    delay: float  # d, where coins end a hold; 0 where none do
+
+
 class Holds(NamedTuple):
     """What each lane is holding; see `evenhand.policy.hold.Held`. Empty where a choice lasts one round."""
 
+    coins: bool  # whether coins end it, with the number of quiet rounds in ``left``
     sizes: Array  # (k + 1,), rounds of the k-th hold
     by_arm: bool
     halved: bool  # whether only the second half of a hold counts
@@ -133,6 +160,8 @@ class Arrivals(NamedTuple):
     past: Array  # (rounds, lanes), totals of the last rounds; for random delays what arrives in the next ones
     total: Array  # (lanes,), a running sum
     weighted: Array  # (lanes,), a weighted running sum
+    best: NDArray[np.int64]  # (lanes,), the arm whose rewards are held back
+    streak: Array  # (lanes,), its plays in a row
     due: NDArray[np.int64]  # (rounds,), the first of the rewards that arrive in each round; −1 for none
     following: NDArray[np.int64]  # (rewards,), the next one of the same round, or the next free place
     places: NDArray[np.int64]  # (rewards,), arm · lanes + lane
@@ -179,6 +208,7 @@ class Kept(NamedTuple):
     worst: Array  # (checkpoints, lanes, 1), plays that the arm furthest behind has been behind
     optima: Array  # (2, checkpoints, lanes)
     regrets: Array  # (2, checkpoints, lanes)
+    potential: Array  # (checkpoints, lanes, arms)
 
 
 def rules_for(policy: PolicyRules, block: tuple[int, int], lanes: slice) -> Rules:
@@ -205,7 +235,7 @@ def rules_for(policy: PolicyRules, block: tuple[int, int], lanes: slice) -> Rule
     )
 
 
-def counts_for(rules: Rules, lanes: int, at_once: bool, trials: bool, violations: bool) -> Counts:
+def counts_for(rules: Rules, lanes: int, at_once: bool, trials: bool, violations: bool, hindsight: bool) -> Counts:
     """Nothing has happened."""
     size = rules.arms, lanes
     pulls, earned, none = np.zeros(size), np.zeros(size), (0, 0)
@@ -220,6 +250,7 @@ def counts_for(rules: Rules, lanes: int, at_once: bool, trials: bool, violations
         earned=earned,
         queue_rounds=np.zeros(size if rules.owed == RECURSIVE else none),
         queue_plays=np.zeros(size if rules.owed == RECURSIVE else none),
+        potential=np.zeros(size if hindsight else none),
         worst=np.full(size if violations else none, -np.inf),
         optima=np.zeros((2, lanes)),
         regrets=np.zeros((2, lanes)),
@@ -229,8 +260,35 @@ def counts_for(rules: Rules, lanes: int, at_once: bool, trials: bool, violations
 
 def holds_for(hold: HoldRules, arms: int, lanes: int) -> Holds:
     """Nothing is held; the sizes are still to come."""
-    size = (arms, lanes) if hold.size is not None else (0, 0)
-    return Holds(np.zeros(1), hold.by_arm, hold.halved, np.zeros(size), np.zeros(size[1]), np.zeros(size[1]))
+    size, coins = (arms, lanes) if hold.lasts else (0, 0), hold.delay is not None
+    left, counted = np.zeros((2, size[1]))
+    return Holds(coins, np.zeros(1), hold.by_arm, hold.halved, np.zeros(size), left, counted)
+
+
+def weights_for(weights: WeightRules | None, arms: int, lanes: int, rounds: int) -> Weights:
+    """All weights are 1."""
+    size = (arms, lanes) if weights is not None else (0, 0)
+    longest = 0
+    if weights is not None and weights.window is not None:
+        longest = max(map(weights.window, [*weights.phases(rounds + 1), rounds + 1]))
+    propensity, (earned, since, heard) = np.ones(size[1]), np.zeros((3, size[1]))
+    recent = np.zeros((longest, size[1]))
+    return Weights(np.zeros(size), np.full(size[1], -1), propensity, earned, since, heard, recent)
+
+
+def phase_for(policy: PolicyRules, round: int, arms: int) -> Phase:
+    """The phase that a round is in, and whether it begins with it."""
+    weights, mixing, hold = policy.score.weights, policy.fairness.mixing, policy.hold
+    return Phase(
+        forgets=weights is not None and weights.begins is not None and weights.begins(round),
+        restarts=hold.begins is not None and hold.begins(round),
+        mixing=0.0 if mixing is None else mixing(round, arms),
+        rate=0.0 if weights is None else weights.rate(round, arms),
+        scale=1.0 if weights is None or weights.scale is None else weights.scale(round),
+        window=0 if weights is None or weights.window is None else weights.window(round),
+        less=0.5 if weights is not None and weights.half else 0.0,
+        delay=0.0 if hold.delay is None else float(hold.delay(round)),
+    )
 
 
 def plans_for(schedule: ScheduleRules, arms: int, lanes: int) -> Plans:
@@ -255,8 +313,9 @@ def with_sizes(holds: Holds, hold: HoldRules, rounds: int) -> Holds:
     return holds._replace(sizes=np.concatenate([[0.0], sizes]))
 
 
-def arrivals_for(feedback: FeedbackRules, lanes: int, rounds: int) -> Arrivals:
+def arrivals_for(feedback: FeedbackRules, best: NDArray[np.int64], rounds: int) -> Arrivals:
     """How rewards arrive in some lanes of a run of so many rounds, with nothing under way."""
+    lanes = len(best)
     kind = ARRIVALS.index(feedback.kind)
     return Arrivals(
         kind=kind,
@@ -266,6 +325,8 @@ def arrivals_for(feedback: FeedbackRules, lanes: int, rounds: int) -> Arrivals:
         past=np.zeros((feedback.last + 2, lanes)),
         total=np.zeros(lanes),
         weighted=np.zeros(lanes),
+        best=best,
+        streak=np.zeros(lanes),
         due=np.full(rounds if kind == SINGLY else 0, -1),
         following=np.empty(0, dtype=np.int64),
         places=np.empty(0, dtype=np.int64),
@@ -305,7 +366,8 @@ def kept_for(lanes: int, arms: int, checkpoints: int) -> Kept:
     """Room for what is kept."""
     size = checkpoints, lanes
     pulls, earned = np.zeros((*size, arms), dtype=np.int32), np.zeros((*size, arms))
-    return Kept(pulls, earned, np.full((*size, 1), -np.inf), np.zeros((2, *size)), np.zeros((2, *size)))
+    optima, regrets = np.zeros((2, 2, *size))
+    return Kept(pulls, earned, np.full((*size, 1), -np.inf), optima, regrets, np.zeros((*size, arms)))
 
 
 def by_arm(values: Any, block: tuple[int, int], lanes: slice) -> Array:
