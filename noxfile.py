@@ -5,6 +5,8 @@ Every session has an environment of its own in ``.nox``; no other environment is
 
 from __future__ import annotations
 
+import re
+import shutil
 import sys
 from pathlib import Path
 
@@ -15,6 +17,9 @@ WORDED = (
     "README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "SECURITY.md",
+    "CODE_OF_CONDUCT.md",
+    "OWNER.md",
     "src",
     "docs",
     "examples",
@@ -121,6 +126,42 @@ def client_package(session: nox.Session) -> None:
     (wheel,) = (place / "wheel").glob("*.whl")
     session.run("uv", "pip", "install", "-q", "--python", str(python), str(wheel))
     session.run("python", "tools/served.py", str(python), "-P", "-W", "error", "clients/python/check.py")
+
+
+@nox.session
+def release(session: nox.Session) -> None:
+    """Builds both packages into dist/, checks them, and runs the README's two lines with the wheel alone."""
+    session.install("twine>=6", "check-wheel-contents>=0.6")
+    wheels = {}
+    shutil.rmtree("dist", ignore_errors=True)
+    for name, folder in (("evenhand", "."), ("evenhand_client", "clients/python")):
+        kinds = (
+            ["--wheel"] if folder != "." else []
+        )  # the client's files are outside its folder, so an sdist lacks them
+        session.run("uv", "build", "-q", *kinds, "--out-dir", "dist", folder)
+        (wheels[name],) = Path("dist").glob(f"{name}-{version()}-*.whl")
+    session.run("twine", "check", "--strict", *map(str, sorted(Path("dist").glob(f"*{version()}*"))))
+    # Licences of the page are among those of the package, too; Alembic finds migrations by their numbers.
+    session.run("check-wheel-contents", "--ignore", "W002,W004", *map(str, wheels.values()))
+    place = Path(session.create_tmp()).resolve() / "venv"
+    session.run("uv", "venv", "-q", "--clear", "--python", session.python or sys.executable, str(place))
+    python = str(place / "bin/python")
+    session.run("uv", "pip", "install", "-q", "--python", python, str(wheels["evenhand"]))
+    session.run(
+        python, "-P", "-c", "import evenhand as eh; print(eh.Bandit(['a', 'b'], 'fucb', fractions=[0.2, 0]).audit())"
+    )
+    session.run("uv", "pip", "install", "-q", "--python", python, f"{wheels['evenhand']}[test]")
+    session.run(
+        str(place / "bin/evenhand"), "simulate", "examples/films.toml", "--out", session.create_tmp(), external=True
+    )
+    session.run(
+        python, "-P", "-m", "pytest", "-n", "2", *(session.posargs or ["tests"]), env={"PYTHONPATH": "."}, external=True
+    )
+
+
+def version() -> str:
+    """The version of this code."""
+    return re.findall(r'"(\d[^"]*)"', Path("src/evenhand/core/version.py").read_text(encoding="utf-8"))[0]
 
 
 @nox.session
