@@ -21,8 +21,11 @@ from sqlalchemy.exc import IntegrityError
 
 from evenhand.core.errors import EvenhandError
 from evenhand.service.store import Store, tables
-from evenhand.service.store.database import LOCK_TIMEOUT, Database, _write_ahead
+from evenhand.service.store.allocation import FREE
+from evenhand.service.store.database import LOCK_TIMEOUT, Chosen, Database, _write_ahead
 from evenhand.service.store.errors import StoreUnavailable
+from evenhand.service.store.summaries import KEPT
+from evenhand.service.store.transaction import ANSWERS
 from tests.service.store.kit import change_rows, count
 
 TABLES = {
@@ -100,6 +103,27 @@ def test_sqlite_keeps_events_by_their_key(lite: Database) -> None:
     with lite.transaction(writes=False) as connection:
         chosen = text("SELECT name FROM sqlite_schema WHERE sql LIKE '%WITHOUT ROWID%'")
         assert set(connection.execute(chosen).scalars()) == {"arms", "events", "answers"}
+
+
+@pytest.mark.parametrize("chosen", [FREE, KEPT, ANSWERS])
+def test_sqlite_finds_chosen_rows_by_their_key_however_many_there_are(lite: Database, chosen: Chosen[Any]) -> None:
+    with lite.transaction(writes=False) as connection:
+        query = chosen._queries["sqlite"].compile(lite.engine).string
+        plan = connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {query}", ("[]",)).all()
+    steps = [row.detail for row in plan]
+    assert [step for step in steps if step.startswith("SCAN")] == ["SCAN anon_1 VIRTUAL TABLE INDEX 1:"], steps
+    assert all("=?" in step for step in steps if step.startswith("SEARCH")), steps
+    assert chosen is not ANSWERS or "allocation=? AND key=?" in steps[1], steps
+
+
+@pytest.mark.parametrize("values", [[], [(1, "a")], [(1, "a"), (1, "b"), (2, "b"), (3, "\"'é\\")]])
+def test_chosen_rows_are_those_with_the_values(either: Database, values: list[tuple[int, str]]) -> None:
+    keys = [(1, "a"), (1, "b"), (2, "a"), (2, "b"), (3, "\"'é\\")]
+    rows = [{"allocation": id, "key": key, "digest": "", "time": 0.0, "body": ""} for id, key in keys]
+    with either.transaction(writes=True) as connection:
+        connection.execute(tables.answers.insert(), rows)
+        found = [(row.allocation, row.key) for row in ANSWERS.rows(connection, values)]
+    assert sorted(found) == values
 
 
 def test_several_that_come_at_once_make_the_tables_once(database: str) -> None:

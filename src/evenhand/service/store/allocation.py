@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, select, update
+from sqlalchemy import Connection, Row, bindparam, select
 
 from evenhand.bandit import saved
 from evenhand.bandit.changes import use_names
@@ -18,9 +18,9 @@ from evenhand.bandit.rewards import close
 from evenhand.core.errors import StateError
 from evenhand.core.version import __version__
 from evenhand.messages.rules import ALLOCATION, matches
-from evenhand.service.store import tables
+from evenhand.service.store import seals, tables
 from evenhand.service.store.arms import read_names, write_names
-from evenhand.service.store.database import Database, insert_rows, one_of
+from evenhand.service.store.database import Chosen, Database, insert_rows
 from evenhand.service.store.errors import UnknownAllocation
 from evenhand.service.store.events import Event, bandit_from, fold
 from evenhand.service.store.reader import START, Place, linked, next_rows
@@ -30,6 +30,9 @@ LOG = logging.getLogger("evenhand.store")
 NAMING = ("change", "state")  # kinds of events after which the names of arms may be others
 AllocationRow = Row[int, int, str, int, float | None, str, int]  # see `ROWS`
 ROWS = select(*(tables.allocations.c[name] for name in ("id", "sequence", "chain", "round", "due", "name", "named")))
+ONE = ROWS.where(tables.allocations.c.name == bindparam("name"))
+LOCKED = ONE.with_for_update(key_share=True)  # rows that refer to it, as snapshots, can be written
+FREE = Chosen(ROWS.with_for_update(key_share=True, skip_locked=True), tables.allocations.c.name)
 
 
 @dataclass(slots=True)
@@ -95,7 +98,7 @@ class Allocation:
 
     def flush(self, connection: Connection) -> None:
         """Write the unwritten events before the end of the transaction."""
-        write_events(connection, [self])
+        write_events(connection, {self.id: self}, {})
         self.flushed = True
 
     def link(self) -> None:
@@ -111,23 +114,25 @@ class Allocation:
         return Snapshot(self.sequence, self.chain, self.closed, saved.dump(self.bandit), self.versions)
 
 
-def write_events(connection: Connection, allocations: Iterable[Allocation]) -> None:
-    """Write the unwritten events of allocations, and what their rows say after them."""
-    events, rows, table = [], [], tables.allocations
-    for one in allocations:
+def write_events(connection: Connection, allocations: Mapping[int, Allocation], answered: Mapping[int, int]) -> None:
+    """Write the unwritten events of allocations, by id, and what their rows say then; ``answered`` adds to the seal."""
+    events, rows = [], []
+    for id, one in allocations.items():
         one.flushed = False
         one.link()
-        if one.rows:
+        if one.rows or id in answered:
+            one.wrote = one.wrote or bool(one.rows)
             events += one.rows
-            one.wrote = True
-            rows.append({"of": one.id} | row_values(one.bandit, one.sequence, one.chain, one.closed))
+            values = row_values(one.bandit, one.sequence, one.chain, one.closed)
+            rows.append({"of": id, "by": answered.get(id, 0) % seals.LIMIT, **values})
             one.rows = []
         if len(one.names) < len(one.bandit.names):
-            write_names(connection, one.id, len(one.names), one.bandit.names[len(one.names) :])
+            write_names(connection, id, len(one.names), one.bandit.names[len(one.names) :])
             one.names = one.bandit.names
-    if rows:
+    if events:
         insert_rows(connection, tables.events, events)
-        connection.execute(update(table).where(table.c.id == bindparam("of")), rows)
+    if rows:
+        connection.execute(seals.ADDED["answered"], rows)
 
 
 def row_values(bandit: Record, sequence: int, chain: str, closed: bool) -> dict[str, Any]:
@@ -164,9 +169,7 @@ def row_of(connection: Connection, name: str, lock: bool = False) -> AllocationR
     """What is stored of an allocation as a whole; with a lock no other process can write."""
     row = None
     if matches(ALLOCATION, name):  # not every string can be used in a query
-        query = ROWS.where(tables.allocations.c.name == name)
-        locked = query.with_for_update(key_share=True)  # rows that refer to it, as snapshots, can be written
-        row = connection.execute(locked if lock else query).one_or_none()
+        row = connection.execute(LOCKED if lock else ONE, {"name": name}).one_or_none()
     if row is None:
         raise UnknownAllocation(f"there is no allocation {name!r}")
     return row
@@ -177,9 +180,7 @@ def rows_to_go_on(connection: Connection, names: Sequence[str]) -> dict[str, All
 
     So nobody waits for a lock who has another one, for which somebody else might wait.
     """
-    query = ROWS.where(one_of(connection, (tables.allocations.c.name,), [(name,) for name in names]))
-    rows = connection.execute(query.with_for_update(key_share=True, skip_locked=True))
-    return {row.name: row for row in rows}
+    return {row.name: row for row in FREE.rows(connection, [(name,) for name in names])}
 
 
 def loaded(connection: Connection, row: AllocationRow, name: str) -> Allocation:

@@ -15,6 +15,13 @@ from sqlalchemy import BigInteger, Connection, bindparam, select, update
 from evenhand.service.store import tables
 
 LIMIT = 2**62  # so that the sum of two fits into the integers of a database
+_ALL = tables.allocations.c
+_ONE = update(tables.allocations).where(_ALL.id == bindparam("of"))
+#: Adds ``by`` to a sum of the allocation ``of``; with further values, these are written, too.
+ADDED = {
+    which: _ONE.values({which: (_ALL[which] + bindparam("by", type_=BigInteger)) % LIMIT})
+    for which in ("named", "answered")
+}
 ANSWER = (tables.answers.c.key, tables.answers.c.digest, tables.answers.c.time, tables.answers.c.body)
 
 
@@ -48,10 +55,7 @@ def answered(connection: Connection, id: int) -> int:
 
 def change(connection: Connection, which: Literal["named", "answered"], by: Mapping[int, int]) -> None:
     """Add to the sums of allocations, by id."""
-    table = tables.allocations
-    added = update(table).where(table.c.id == bindparam("of"))
-    added = added.values({which: (table.c[which] + bindparam("by", type_=BigInteger)) % LIMIT})
-    connection.execute(added, [{"of": id, "by": one % LIMIT} for id, one in by.items()])
+    connection.execute(ADDED[which], [{"of": id, "by": one % LIMIT} for id, one in by.items()])
 
 
 def _hash(*values: Any) -> int:

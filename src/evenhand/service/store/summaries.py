@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
-from sqlalchemy import Connection, and_, delete, select
+from sqlalchemy import Connection, delete, select
 
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.computation import health
@@ -18,11 +18,18 @@ from evenhand.service.json import encode
 from evenhand.service.store import tables
 from evenhand.service.store.allocation import ROWS
 from evenhand.service.store.checked import check, fault_of, isolated
-from evenhand.service.store.database import Database, insert_rows, one_of
+from evenhand.service.store.database import Chosen, Database, insert_rows
 from evenhand.service.store.errors import DamagedAllocation
 from evenhand.service.store.reader import CHUNK, START
 
 READER = TypeAdapter(AllocationHealth)
+_ALL, _KEPT = tables.allocations, tables.summaries
+KEPT = Chosen(
+    ROWS.add_columns(_KEPT.c.chain.label("of"), _KEPT.c.evenhand, _KEPT.c.body).join_from(
+        _ALL, _KEPT, _KEPT.c.allocation == _ALL.c.id, isouter=True
+    ),
+    _ALL.c.name,
+)
 
 
 class Summary(NamedTuple):
@@ -41,22 +48,17 @@ def mark_of(database: Database, row: Any, now: float) -> str | None:
 
 def read(database: Database, names: Sequence[str], now: float) -> dict[str, Summary]:
     """The summaries of allocations, by name; those of damaged ones have no health."""
-    table, left = tables.summaries, CHUNK
-    latest = and_(table.c.allocation == tables.allocations.c.id, table.c.evenhand == __version__)
-    query = ROWS.add_columns(table.c.chain.label("of"), table.c.body).join_from(
-        tables.allocations, table, latest, isouter=True
-    )
-    found: dict[str, Summary] = {}
+    left, found = CHUNK, dict[str, Summary]()
     with database.transaction(writes=False) as connection:
-        chosen = one_of(connection, (tables.allocations.c.name,), [(name,) for name in names])
-        for row in connection.execute(query.where(chosen)).all() if names else ():
+        for row in KEPT.rows(connection, [(name,) for name in names]).all() if names else ():
             at = database.checked.get(row.id, (START, ""))[0]
             if left > 0 and at.sequence < row.sequence:
                 with suppress(DamagedAllocation), isolated(database, row.name, row.id):
                     check(database.checked, connection, row, left)
                 left -= database.checked[row.id][0].sequence - at.sequence
             mark = mark_of(database, row, now)
-            kept = mark is not None and mark == row.of and row.id not in database.without_part
+            latest = mark is not None and (mark, __version__) == (row.of, row.evenhand)
+            kept = latest and row.id not in database.without_part
             found[row.name] = Summary(row.id, mark, parsed(row.body) if kept else None)
     return found
 

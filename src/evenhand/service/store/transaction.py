@@ -19,7 +19,7 @@ from evenhand.service.store import seals, tables
 from evenhand.service.store.allocation import Allocation, AllocationRow, loaded, row_of, rows_to_go_on, write_events
 from evenhand.service.store.checked import check, fault_of, isolated
 from evenhand.service.store.commands import Answer, Command, CommandContext
-from evenhand.service.store.database import PURGE, Database, insert_rows, one_of, owe
+from evenhand.service.store.database import PURGE, Chosen, Database, insert_rows, owe
 from evenhand.service.store.errors import KeyReused
 from evenhand.service.store.reader import damage_as_state_error
 
@@ -28,6 +28,8 @@ MAX_BEHIND = 100  # events of other processes that are replayed while other allo
 ANSWER_LIFETIME = 7 * 86_400.0  # seconds for which an answer is kept under its idempotency key, at least
 MAX_STEP = 86_400.0  # seconds by which answers grow older between two groups of commands, whatever the clock says
 
+_OF = tables.answers.c
+ANSWERS = Chosen(select(_OF.allocation, _OF.key, _OF.digest, _OF.body), _OF.allocation, _OF.key)
 EarlierAnswers = dict[tuple[int, str], tuple[str, str]]  # by allocation and key: digest and answer
 
 
@@ -177,14 +179,13 @@ def _commit_long(database: Database, batch: Batch, now: float) -> int:
 
 def _written(connection: Connection, contexts: Sequence[CommandContext]) -> int:
     """Write what commands have done; returns the number of events."""
-    write_events(connection, [context.allocation for context in contexts])
     answers = [row for context in contexts for row in context.answers]
-    if any(command.purges for context in contexts for command, _ in context.carried_out):
-        owe(connection, PURGE)
+    sums = {one.allocation.id: seals.of_answers(one.answers) for one in contexts if one.answers}
+    write_events(connection, {context.allocation.id: context.allocation for context in contexts}, sums)
     if answers:
         insert_rows(connection, tables.answers, answers)
-        answered = [context for context in contexts if context.answers]
-        seals.change(connection, "answered", {one.allocation.id: seals.of_answers(one.answers) for one in answered})
+    if any(command.purges for context in contexts for command, _ in context.carried_out):
+        owe(connection, PURGE)
     return sum(context.allocation.sequence - context.before for context in contexts)
 
 
@@ -244,10 +245,7 @@ def _earlier_answers(connection: Connection, batches: Sequence[Batch]) -> Earlie
     }
     if not keys:
         return {}
-    table = tables.answers.c
-    query = select(table.allocation, table.key, table.digest, table.body)
-    rows = connection.execute(query.where(one_of(connection, (table.allocation, table.key), sorted(keys))))
-    return {(row.allocation, row.key): (row.digest, row.body) for row in rows}
+    return {(row.allocation, row.key): (row.digest, row.body) for row in ANSWERS.rows(connection, sorted(keys))}
 
 
 def _carry_out(database: Database, batch: Batch, earlier: EarlierAnswers, end: float) -> None:
