@@ -8,12 +8,16 @@ from evenhand.messages.answers import AllocationSummary as AllocationSummary
 from evenhand.messages.answers import Arm as Arm
 from evenhand.messages.answers import ArmOutcome as ArmOutcome
 from evenhand.messages.answers import ArmPropensity as ArmPropensity
+from evenhand.messages.answers import CatchUp as CatchUp
+from evenhand.messages.answers import Cost as Cost
 from evenhand.messages.answers import Decision as Decision
 from evenhand.messages.answers import DecisionOutcome as DecisionOutcome
+from evenhand.messages.answers import Effect as Effect
 from evenhand.messages.answers import Event as Event
 from evenhand.messages.answers import Lease as Lease
 from evenhand.messages.answers import LeasedArm as LeasedArm
 from evenhand.messages.answers import LeaseReport as LeaseReport
+from evenhand.messages.answers import MovedShare as MovedShare
 from evenhand.messages.answers import Recommendation as Recommendation
 from evenhand.messages.answers import RewardResult as RewardResult
 from evenhand.messages.answers import TotalResult as TotalResult
@@ -21,7 +25,6 @@ from evenhand.messages.audit import Audit as Audit
 from evenhand.messages.audit import DelaySummary as DelaySummary
 from evenhand.messages.lines import BoundLine as BoundLine
 from evenhand.messages.lines import ChangeMade as ChangeMade
-from evenhand.messages.lines import Cost as Cost
 from evenhand.messages.lines import DeficitExcerpt as DeficitExcerpt
 from evenhand.messages.lines import History as History
 from evenhand.messages.lines import Line as Line

@@ -373,7 +373,8 @@ class Bandit:
             change: as of `change`.
 
         Returns:
-            Whether anything would change, what each arm and group would be promised, and whose promise would begin.
+            Whether anything would change, what each arm and group would be promised, and whose promise would begin; and
+            the effect: what the promises would cost, who pays, and how long arrears last.
 
         Raises:
             InfeasiblePromise: the promises could not be kept together.
@@ -385,9 +386,9 @@ class Bandit:
             >>> plan.changed, round(plan.promised, 3), plan.begins
             (True, 0.6, ('mate',))
         """
-        from evenhand.bandit import changes
+        from evenhand.bandit.audit import effects
 
-        return changes.answer(self._record, change)
+        return effects.planned_with_effect(self._record, change)
 
     def add(self, arm: str, *, now: float | None = None, **values: float | str) -> None:
         """Add an arm: the change `evenhand.changes.AddArm` with these values.

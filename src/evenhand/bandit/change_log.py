@@ -39,6 +39,7 @@ class Change:
     more: int = 0
     groups: tuple[str, ...] = ()
     reason: str = ""
+    key: str = ""  # id of the API key with which it was made
 
     def text(self, names: Sequence[str]) -> str:
         """What was changed, as a sentence without a full stop."""
@@ -69,7 +70,7 @@ class ChangeLog(deque[Change]):
         """The changes as an audit shows them."""
         from evenhand.messages.lines import ChangeMade
 
-        return tuple(ChangeMade(moment(one.time), one.round, one.text(names), one.reason) for one in self)
+        return tuple(ChangeMade(moment(one.time), one.round, one.text(names), one.reason, one.key) for one in self)
 
     def dump(self) -> list[dict[str, Any]]:
         """Plain JSON values."""
@@ -92,7 +93,7 @@ class ChangeLog(deque[Change]):
 
 
 def change_between(
-    before: Policy, after: Policy, arms: int, now: float, round: int, change: ChangeRecord, arm: int | None
+    before: Policy, after: Policy, arms: int, now: float, round: int, change: ChangeRecord, arm: int | None, key: str
 ) -> Change:
     """The change from one policy to another, for so many arms."""
     shares, caps = _difference(before.fractions, after.fractions, arms), _difference(before.caps, after.caps, arms)
@@ -109,6 +110,7 @@ def change_between(
         sum(max(len(one) - NAMED, 0) for one in lists),
         tuple(other[:NAMED]),
         change.reason,
+        key,
     )
 
 
@@ -153,4 +155,5 @@ def _restored(plain: Mapping[str, Any], arms: int) -> Change:
         validate.whole("more", plain["more"], low=0),
         tuple(map(str, plain["groups"])),
         str(plain["reason"]),
+        str(plain.get("key", "")),  # none was kept before
     )

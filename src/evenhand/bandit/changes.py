@@ -52,7 +52,7 @@ class Plan:
 
 def make(record: Record, change: ChangeRecord, now: float, replayed: bool = False, key: str = "") -> tuple[str, ...]:
     """Make a change; the names of the arms and groups whose promise begins."""
-    with record.noting(change, now):
+    with record.noting(change, now, key):
         plan = plan_of(record, change, replayed)
         if plan.parameters != record.parameters or not np.array_equal(plan.arms.active, record.arms.active):
             _change(record, plan, change, Opening(now, 0, 0, change.reason, key, record.state.round), replayed)

@@ -205,14 +205,14 @@ class Record:
         self.statistics.late[self.arms.place[arm]] += 1.0
 
     @contextmanager
-    def noting(self, change: ChangeRecord, now: float) -> Iterator[None]:
+    def noting(self, change: ChangeRecord, now: float, key: str = "") -> Iterator[None]:
         """Record a change that is made within, if it changes anything."""
         arm = getattr(change, "arm", "")  # its name before, or that of a new one
         version, before, arms = self.version, self.policy, self.arms
         yield
         if self.version != version or isinstance(change, Close | Reopen):
             place, count = arms.place.get(arm, self.arms.place.get(arm)), len(self.arms)
-            self.changes.append(change_between(before, self.policy, count, now, self.state.round, change, place))
+            self.changes.append(change_between(before, self.policy, count, now, self.state.round, change, place, key))
 
     def pending_counts(self) -> Array:
         """(arms,), the number of rewards that can still arrive."""

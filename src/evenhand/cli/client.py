@@ -559,6 +559,8 @@ def _planned(plan: Plan) -> Answer:
     def show() -> None:
         print(f"nothing was written; from round {plan.round + 1} on:" if plan.changed else "nothing would change:")
         show_arms(plan.arms)
+        for line in plan.effect.text if plan.effect else ():
+            print(line)
 
     return Answer(plan.to_json(), show)
 

@@ -334,6 +334,60 @@ class SettledPromise(Answer):
 
 
 @dataclass(frozen=True)
+class Cost(Answer):
+    """What the promises cost in reward: the price of keeping them from now on, and what was incurred so far.
+
+    The price is the largest expected reward per round without promises, less the largest with those of today, as if
+    every arm were always available. Incurred are, over all promises so far, the plays that these asked for and the arms
+    got, times what the best arm would have brought more. Both are computed from the estimates, and corrected for the
+    best of many noisy means being too large. Their 95% intervals hold at all times at once and whatever the missing
+    rewards are.
+    """
+
+    per_round: float | None  # price per round, in the unit of the rewards; null where it is not known
+    low: float | None  # lower end of its interval
+    high: float | None  # upper end
+    # the same as a part of what could be earned per round without promises; null where that is not above 0
+    relative: float | None
+    incurred: float | None  # reward that the promises cost so far; null where it is not known
+    incurred_low: float | None  # lower end of its interval
+    incurred_high: float | None  # upper end
+    incurred_relative: float | None  # the same as a part of what could have been earned in all rounds
+    note: str  # what the numbers rest on, or why there are none; can be empty
+
+
+@dataclass(frozen=True)
+class MovedShare(Answer):
+    """The share of the rounds of an arm in the long run, where promises are kept and all else goes to the best arms."""
+
+    arm: str  # its name
+    now: float  # under the promises of today
+    then: float  # after the change
+
+
+@dataclass(frozen=True)
+class CatchUp(Answer):
+    """An arm that is owed more than a play when a change takes effect."""
+
+    arm: str  # its name
+    owed: float  # plays
+    rounds: int | None  # until it can be at most one play behind, at the earliest; null where nobody can tell
+    seconds: float | None  # the same in seconds, at the recent pace of decisions
+
+
+@dataclass(frozen=True)
+class Effect(Answer):
+    """What other promises would cost, who pays, and when arrears are made up; by the estimates of today."""
+
+    cost: Cost | None  # of the promises after the change, of which none is incurred yet; null where they cost nothing
+    now: Cost | None  # the price of the promises of today
+    # the arms whose share would be another, those that lose most first; at most 100
+    shares: tuple[MovedShare, ...]
+    catch_up: tuple[CatchUp, ...]  # the slowest first; at most 100
+    text: tuple[str, ...]  # the same in sentences
+
+
+@dataclass(frozen=True)
 class Plan(Answer):
     """What a change would do, or a request with `dry_run`; nothing has changed, and the promises can be kept."""
 
@@ -346,6 +400,8 @@ class Plan(Answer):
     groups: tuple[GroupPromise, ...]  # that would be promised shares together
     begins: tuple[str, ...]  # arms and groups whose promise would begin with the next round
     settlement: tuple[SettledPromise, ...] = ()  # what would become of what is owed under promises that change
+    # what it would cost, who pays and how long arrears last; null before the first round, and where no promise changes
+    effect: Effect | None = None
 
 
 @dataclass(frozen=True)

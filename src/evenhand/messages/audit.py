@@ -6,14 +6,15 @@ The imports are relative, as the client's package has these modules, too, under 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import field
 from datetime import datetime
 from textwrap import wrap
 
 from ..core.dataclasses import dataclass
 from ..core.errors import number_of
 from . import audit_text as text
-from .answers import Answer
-from .lines import BoundLine, ChangeMade, Cost, DeficitExcerpt, History, Line, PromiseLine, StandingAlarm
+from .answers import Answer, Cost
+from .lines import BoundLine, ChangeMade, DeficitExcerpt, History, Line, PromiseLine, StandingAlarm
 
 SHOWN = 100  # lines of a printed audit
 
@@ -94,6 +95,8 @@ class Audit(Answer):
     # of the last event of the allocation, which every decision, reward and change increases
     sequence: int | None = None
     closed: bool = False  # whether the allocation decides no more
+    # names of the API keys with which promises and arms were changed, by their ids
+    authors: Mapping[str, str] = field(default_factory=dict)
 
     def __str__(self) -> str:
         """A table with one line per arm, in 80 columns, and the fault below it."""

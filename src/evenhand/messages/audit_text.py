@@ -6,7 +6,8 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 
-from .lines import BoundLine, Cost, Line
+from .answers import CatchUp, Cost, MovedShare
+from .lines import BoundLine, Line
 
 WIDTH = 80  # characters per line
 NAMED = 10  # arms in a sentence
@@ -120,6 +121,35 @@ def _money(value: float, low: float | None, high: float | None, relative: float 
     between = "" if low is None or high is None else f" [{low:.3g}, {high:.3g}]"
     part = "" if relative is None else f", {100.0 * relative:.2g}% of what could {could} earned"
     return f"{value:.3g}{between} of reward{part}"
+
+
+def effect(
+    cost: Cost | None, now: Cost | None, shares: Sequence[MovedShare], late: Sequence[CatchUp], owed_first: bool
+) -> tuple[str, ...]:
+    """What other promises would cost, who pays, and how long arrears last, in sentences."""
+    parts = ["The promises would cost nothing." if cost is None else f"What the promises would cost: {cost.note}"]
+    if cost is not None and cost.per_round is not None:
+        price = _money(cost.per_round, cost.low, cost.high, cost.relative, "be")
+        before = "" if now is None or now.per_round is None else f"; today it is {now.per_round:.3g}"
+        parts = [f"Keeping the promises would cost, per round, {price}{before}.", cost.note]
+    for less, verb in ((True, "pay with rounds"), (False, "get more rounds")):
+        moved = [
+            f"{plain(one.arm)} {_part(one.now)} → {_part(one.then)}" for one in shares if (one.then < one.now) is less
+        ]
+        parts.append(f"In the long run these {verb}: {_listed(moved)}." if moved else "")
+    if late and not owed_first:
+        parts.append(f"{plain(late[0].arm)} is owed {late[0].owed:,.4g} plays; rewards can outweigh these for long.")
+    elif late:
+        never = "never, as seldom as it can play"
+        times = [f"{plain(one.arm)} {never if one.rounds is None else f'{one.rounds:,} rounds'}" for one in late]
+        parts.append(f"Arrears are made up, at the earliest, after: {_listed(times)}.")
+    else:
+        parts.append("No arm is owed more than a play, so there is nothing to make up.")
+    return tuple(part for part in parts if part)
+
+
+def _part(share: float) -> str:
+    return f"{100.0 * share:.3g}%"
 
 
 def bounds_rows(bounds: Sequence[BoundLine]) -> list[tuple[str, ...]]:

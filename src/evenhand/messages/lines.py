@@ -54,29 +54,7 @@ class ChangeMade(Answer):
     round: int  # the round after which it took effect
     text: str  # what was changed, in a sentence
     reason: str = ""  # why; empty where none was given
-
-
-@dataclass(frozen=True)
-class Cost(Answer):
-    """What the promises cost in reward: the price of keeping them from now on, and what was incurred so far.
-
-    The price is the largest expected reward per round without promises, less the largest with those of today, as if
-    every arm were always available. Incurred are, over all promises so far, the plays that these asked for and the arms
-    got, times what the best arm would have brought more. Both are computed from the estimates, and corrected for the
-    best of many noisy means being too large. Their 95% intervals hold at all times at once and whatever the missing
-    rewards are.
-    """
-
-    per_round: float | None  # price per round, in the unit of the rewards; null where it is not known
-    low: float | None  # lower end of its interval
-    high: float | None  # upper end
-    # the same as a part of what could be earned per round without promises; null where that is not above 0
-    relative: float | None
-    incurred: float | None  # reward that the promises cost so far; null where it is not known
-    incurred_low: float | None  # lower end of its interval
-    incurred_high: float | None  # upper end
-    incurred_relative: float | None  # the same as a part of what could have been earned in all rounds
-    note: str  # what the numbers rest on, or why there are none; can be empty
+    key: str = ""  # id of the API key with which it was made; empty without one
 
 
 @dataclass(frozen=True)

@@ -423,3 +423,15 @@ def test_a_secret_is_not_kept_in_memory(keyed: Asking, store: Store) -> None:
     keyed.key = store.keys.create("page", ["read"])[1]
     assert keyed.get("/v1/allocations").status_code == 200
     assert keyed.key not in repr(keyed.app.state.service.authenticator._found._tasks)
+
+
+def test_an_audit_says_who_changed_what_and_why(keyed: Asking, store: Store) -> None:
+    owner, keyed.key = store.keys.create("shop owner", ["administer", "decide", "read"])
+    keyed.post("/v1/allocations", DRINKS | {"name": "mine"})
+    body = {"change": "promise", "fractions": {"coffee": 0.3}, "reason": "a new season"}
+    assert keyed.post("/v1/allocations/mine/changes", body).status_code == 200
+    audit = keyed.get("/v1/allocations/mine/audit").json()
+    assert audit["authors"] == {owner.id: "shop owner"}
+    (made,) = audit["changes_made"]
+    assert (made["key"], made["reason"]) == (owner.id, "a new season")
+    assert audit["ledger"][-1]["key"] in ("", owner.id)

@@ -10,7 +10,7 @@ from playwright.sync_api import Browser, expect
 
 from evenhand.service.store import Store
 from tests.service.browsing import visit
-from tests.service.page.reading import Serving, Visiting, address, audit, cell, make
+from tests.service.page.reading import Serving, Visiting, address, audit, cell, decide, make, reward
 from tests.service.running import Server
 
 # --- changes ----------------------------------------------------------------------------------------------------------
@@ -66,6 +66,25 @@ def test_create_change_and_close(server: Server, visiting: Visiting) -> None:
         page.get_by_role("button", name="Close posters").click()
         expect(page.get_by_role("button", name="Reopen")).to_be_visible()
         assert audit(server, "posters")["closed"]
+
+
+def test_what_if_before_it_is_saved(server: Server, visiting: Visiting) -> None:
+    """The page says what the service says of the cost, who pays and when arrears are made up, and writes nothing."""
+    make(server, "whatif", ["jazz", "choir", "opera"], {"jazz": 0.2})
+    reward(server, "whatif", decide(server, "whatif", 15))
+    decide(server, "whatif", 200, ["choir", "opera"])
+    body = {"change": "promise", "fractions": {"jazz": 0.4}}
+    planned = server.post("/v1/allocations/whatif/changes?dry_run=true", body).json()["effect"]
+    with visiting() as seen:
+        page = seen.open("whatif")
+        page.get_by_role("link", name="Change arms and promises").click()
+        page.get_by_label("Promised to jazz, per cent").fill("40")
+        expect(page.locator(".effect li")).to_have_count(len(planned["text"]))
+        assert page.locator(".effect li").all_inner_texts() == planned["text"]
+        assert planned["text"][0].startswith("Keeping the promises would cost, per round, ")
+        assert "jazz 20% → 40%" in " ".join(planned["text"])
+        assert planned["catch_up"][0]["arm"] == "jazz"
+        assert audit(server, "whatif")["version"] == 0
 
 
 def test_every_algorithm_can_be_chosen_with_its_parameters(server: Server, visiting: Visiting) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, Route, expect
 
-from tests.service.page.reading import Visiting, address, assert_shows, audit, decide, make, options
+from tests.service.page.reading import Visiting, address, assert_shows, audit, decide, make, options, reward
 from tests.service.running import Server
 
 DAYS = 40  # of the history, with a mark every six hours
@@ -108,7 +108,7 @@ def test_what_is_drawn(course: tuple[Page, Locator, dict[str, Any]]) -> None:
     marked = shares["series"][-1]["markLine"]["data"]
     assert [one["xAxis"] for one in marked] == [pytest.approx(times[MARKS // 2], abs=1.0)]
     region.get_by_label("tea").uncheck()
-    expect(region.get_by_role("img").first).to_have_attribute("aria-label", re.compile("1 arm"))
+    expect(region.get_by_role("img").first).to_have_attribute("aria-label", re.compile("1 line"))
     assert [series["name"] for series in options(region.locator(".chart").first)["series"][:-1]] == ["coffee"]
 
 
@@ -149,3 +149,77 @@ def test_many_arms_show_those_furthest_behind_beside_those_with_the_most_plays(
         drawn = {series["name"] for series in options(region.locator(".chart").first)["series"][:-1]}
         assert {"arm 0", "arm 1", "arm 2"} < drawn  # all that have played
         assert drawn - {"arm 0", "arm 1", "arm 2"} <= {line["arm"] for line in said["lines"] if line["deficit"] > 0.1}
+
+
+def test_groups_are_lines(server: Server, visiting: Visiting) -> None:
+    """A group's line is the sum of its arms, and is drawn before single arms, whose name it may have."""
+    groups = [{"name": "tea", "arms": ["tea", "coffee"], "at_least": 0.5}]
+    make(server, "lines", ["tea", "coffee", "cocoa"], algorithm="group_ucb", parameters={"groups": groups})
+    reward(server, "lines", decide(server, "lines", 60))
+    lines = {line["arm"]: line for line in audit(server, "lines")["lines"]}
+    plays = [lines[arm]["all_plays"] for arm in ("tea", "coffee")]
+    means = [lines[arm]["estimate"] or 0.0 for arm in ("tea", "coffee")]
+    with visiting() as seen:
+        region = seen.open("lines").get_by_role("region", name="Over time", exact=True)
+        first = region.get_by_role("table", name="Arms in this range").locator("tbody tr").first
+        expect(first).to_contain_text("tea group")
+        cells = first.locator("td").all_inner_texts()
+        mean = sum(count * mean for count, mean in zip(plays, means, strict=True)) / sum(plays)
+        for text, value in zip(cells, (sum(plays), 100.0 * sum(plays) / 60, 50.0, mean), strict=True):
+            assert_shows(text, [value])
+        drawn = options(region.locator(".chart").first)["series"]
+        assert sorted(one["name"] for one in drawn if one.get("name", "").isalpha()) == [
+            "cocoa",
+            "coffee",
+            "tea",
+            "tea",
+        ]
+
+
+def test_two_hundred_lines_have_looks_of_their_own(server: Server, visiting: Visiting) -> None:
+    """The first 24 by colour alone, all by colour and dash; in both themes each stands out against the page."""
+    for scheme in ("light", "dark"):
+        with visiting(color_scheme=scheme) as seen:
+            page = seen.open()
+            looks = page.evaluate(
+                "import('./assets/looks.js').then(({ lookOf }) => [...Array(200).keys()].map((at) => lookOf(at)))"
+            )
+            colours = [tuple(int(one["color"][at : at + 2], 16) for at in (1, 3, 5)) for one in looks]
+            assert len(set(colours[:24])) == 24
+            assert len({(colour, one["type"]) for colour, one in zip(colours, looks, strict=True)}) == 200
+            ground = page.evaluate("getComputedStyle(document.documentElement).getPropertyValue('--card').trim()")
+            back = tuple(int(ground[at : at + 2], 16) for at in (1, 3, 5))
+            assert min(contrast(colour, back) for colour in colours) >= 3.0
+
+
+def contrast(one: tuple[int, ...], other: tuple[int, ...]) -> float:
+    """As WCAG 2 defines it."""
+
+    def light(colour: tuple[int, ...]) -> float:
+        parts = [part / 255 for part in colour]
+        linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    low, high = sorted((light(one), light(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def test_a_line_keeps_its_colour_in_every_chart(server: Server, visiting: Visiting) -> None:
+    arms = [f"arm {place}" for place in range(12)]
+    make(server, "tones", arms, dict.fromkeys(arms[6:], 0.05))
+    reward(server, "tones", decide(server, "tones", 80))
+    with visiting() as seen:
+        page = seen.open("tones")
+        page.get_by_role("region", name="Over time", exact=True).get_by_text("All 12 lines").click()
+        for box in page.locator(".in-range input").all():
+            box.set_checked(True)
+        page.get_by_text("Show it over time").click()
+        charts = [options(chart)["series"] for chart in page.locator(".chart").all()[:3]]
+        found: dict[str, set[str]] = {}
+        for series in charts:
+            for one in series:
+                if one.get("name", "").startswith("arm"):
+                    found.setdefault(one["name"], set()).add(one["lineStyle"]["color"])
+        assert len(found) == 12
+        assert all(len(colours) == 1 for colours in found.values()), "the same in all charts"
+        assert len(set.union(*found.values())) == 12

@@ -100,7 +100,7 @@ def _lines(
     words: Sequence[tuple[str | None, str | None]],
 ) -> tuple[Line, ...]:
     """The lines of some arms, made column by column, which is fast for many arms."""
-    round, slowly = account.round, catch_up(account, _recent(account))[places]
+    round, slowly = account.round, catch_up(account, recent(account))[places]
     pulls, since = account.pulls[places], account.since[places]
     rounds, plays = round - since, pulls - account.plays_before[places]
     known, sums = account.known[places], account.sums[places]
@@ -181,7 +181,7 @@ def health(account: Account, closed: bool, now: float) -> AllocationHealth:
     return health_of(account, judged(account), _fault(account), doubts, closed, now)
 
 
-def _recent(account: Account) -> Array:
+def recent(account: Account) -> Array:
     """(arms,), the share of the recent rounds in which each arm was available; 1 before the first."""
     if not account.sets:
         return np.ones(len(account.names))

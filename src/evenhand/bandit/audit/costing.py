@@ -14,7 +14,7 @@ from evenhand.environment.availability import Joint
 from evenhand.inference.means import CONFIDENCE, shrunk
 from evenhand.inference.sequences import mean_rewards
 from evenhand.judgement.merits import allowed_shares
-from evenhand.messages.lines import Cost
+from evenhand.messages.answers import Cost
 from evenhand.policy.shares import proportional
 from evenhand.theory.bounded import best_bounded, bounds_of
 
@@ -23,10 +23,25 @@ SETS = 1000  # of arms that may be the best ones, up to which all are tried
 ASLEEP = 0.995  # share of the rounds below which an arm does not count as always available
 
 
+def _bounded(account: Account) -> bool:
+    """Whether there are groups or caps."""
+    return bool(account.groups) or (account.caps is not None and bool((account.caps[account.active] < 1.0).any()))
+
+
+def best_shares(account: Account) -> Array | None:
+    """(arms,), the shares that keep the promises with the largest reward, as in its cost; None where unknown."""
+    if account.round == 0 or (account.known[account.active] == 0.0).any():
+        return None
+    if _bounded(account) and np.count_nonzero(account.active) > BOUNDED:
+        return None
+    prices, shares = _Prices(account, _bounded(account)), np.zeros(len(account.names))
+    shares[account.active] = prices.shares(prices.likely)
+    return shares
+
+
 def cost_of(account: Account) -> Cost | None:
     """What the promises cost, and have cost; None where none cost anything."""
-    active = account.active
-    bounded = bool(account.groups) or (account.caps is not None and bool((account.caps[active] < 1.0).any()))
+    active, bounded = account.active, _bounded(account)
     promised = account.fractions is not None and bool((account.fractions[active] > 0.0).any())
     if not (promised or bounded or account.merit is not None) or account.round == 0:
         return None
@@ -58,15 +73,17 @@ class _Prices:
 
     def kept(self, means: Array) -> float:
         """The largest expected reward per round that keeps the promises."""
+        return float(self.shares(means) @ means[self.active])
+
+    def shares(self, means: Array) -> Array:
+        """(arms,), of the active arms: the shares that keep the promises, with the largest expected reward."""
         account, of_active = self.account, means[self.active]
         if account.merit is not None:
-            share = proportional(account.merit(np.clip(of_active, 0.0, 1.0)), account.plays, None)
-            return float(share @ of_active)
+            return np.asarray(proportional(account.merit(np.clip(of_active, 0.0, 1.0)), account.plays, None))
         if self.bounded:
-            return _largest_bounded(account, of_active)
-        assert account.fractions is not None
-        cost = cost_of_shares(of_active[np.newaxis], account.fractions[account.active], account.plays)
-        return self.free(means) - float(cost[0])
+            return _best_bounded(account, of_active)
+        promised = np.zeros(len(of_active)) if account.fractions is None else account.fractions[account.active]
+        return np.asarray(_shares(of_active[np.newaxis], promised, account.plays)[0])
 
     def price(self) -> float:
         """What keeping the promises likely costs per round."""
@@ -127,13 +144,19 @@ def deserved_shares(account: Account) -> Array:
 
 def cost_of_shares(means: Array, fractions: Array, plays: int) -> Array:
     """The largest expected reward per round without promised shares, less that with them."""
-    order = np.argsort(-means, axis=1, kind="stable")
-    ranked, room = np.take_along_axis(means, order, axis=1), (1.0 - fractions)[order]
-    before = np.cumsum(room, axis=1) - room
-    filled = np.clip(plays - fractions.sum() - before, 0.0, room)
-    fair = means @ fractions + (filled * ranked).sum(axis=1)
-    difference: Array = ranked[:, :plays].sum(axis=1) - fair
+    best = -np.sort(-means, axis=1)[:, :plays]
+    difference: Array = best.sum(axis=1) - (_shares(means, fractions, plays) * means).sum(axis=1)
     return difference
+
+
+def _shares(means: Array, fractions: Array, plays: int) -> Array:
+    """(rows, arms), what is promised, and all that is left to the best arms, as far as one can play in a round."""
+    order = np.argsort(-means, axis=1, kind="stable")
+    room = (1.0 - fractions)[order]
+    before = np.cumsum(room, axis=1) - room
+    shares = np.empty_like(means)
+    np.put_along_axis(shares, order, np.clip(plays - fractions.sum() - before, 0.0, room), axis=1)
+    return shares + fractions
 
 
 def cost_interval(low: Array, high: Array, fractions: Array, plays: int) -> tuple[float, float]:
@@ -176,14 +199,14 @@ def scaled_means(account: Account, counted: Mask) -> tuple[Array, Array]:
     return (low - smallest) / (largest - smallest), (high - smallest) / (largest - smallest)
 
 
-def _largest_bounded(account: Account, means: Array) -> float:
-    """The largest expected reward per round that keeps the floors and caps of arms and groups."""
+def _best_bounded(account: Account, means: Array) -> Array:
+    """The best shares of the active arms that keep the floors and caps of arms and groups."""
     names, arms = account.names, len(account.names)
     bounds = bounds_of(arms, account.fractions, account.caps, account.groups, names)
     gains = np.zeros(arms)
     gains[account.active] = means
-    value, _ = best_bounded(gains, bounds, account.plays, Joint([account.active.astype(int).tolist()], [1.0]))
-    return value
+    _, shares = best_bounded(gains, bounds, account.plays, Joint([account.active.astype(int).tolist()], [1.0]))
+    return np.asarray(shares[account.active])
 
 
 def _unknown(note: str) -> Cost:

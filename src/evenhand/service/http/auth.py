@@ -6,7 +6,7 @@ import asyncio
 import math
 import re
 import time
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -111,6 +111,10 @@ class Authenticator:
             raise Refused("unauthenticated", _without_key(authorization), headers=CHALLENGE)
         _check_local(headers)
         return LOCAL_CALLER
+
+    async def names(self, ids: Collection[str]) -> dict[str, str]:
+        """The names of some keys, by their ids."""
+        return {key.id: key.name for key in (await self._all()).values() if key.id in ids}
 
     async def check_public(self, headers: Headers) -> None:
         """Accept a request for a public page, unless another website has directed it here under its own name."""

@@ -363,7 +363,8 @@ async def audit(
         headers["etag"] = etag
         if seen is not None and {"*", etag} & {tag.strip() for tag in seen.split(",")}:
             return Response(status_code=304, headers=headers)
-    content = await run_in_threadpool(encode_by_pieces, await service.run(name, ReadAudit(limit)), "lines")
+    made = await service.with_authors(await service.run(name, ReadAudit(limit)))
+    content = await run_in_threadpool(encode_by_pieces, made, "lines")
     return Response(content, headers=headers, media_type="application/json")
 
 

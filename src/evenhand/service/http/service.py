@@ -13,6 +13,7 @@ from starlette.concurrency import run_in_threadpool
 
 from evenhand.core.version import __version__
 from evenhand.messages.answers import AllocationHealth, AllocationSummary
+from evenhand.messages.audit import Audit
 from evenhand.service.http.auth import Authenticator, Cached
 from evenhand.service.http.limits import Quotas
 from evenhand.service.http.metrics import Metrics
@@ -64,6 +65,11 @@ class Service:
         if new:
             await run_in_threadpool(self.store.keep_healths, new)
         return found
+
+    async def with_authors(self, audit: Audit) -> Audit:
+        """An audit with the names of the keys that made its changes."""
+        made = ({one.key for one in audit.ledger} | {one.key for one in audit.changes_made}) - {""}
+        return replace(audit, authors=await self.authenticator.names(made)) if made else audit
 
     async def etag(self, name: str, limit: int | None) -> str | None:
         """The ETag of an audit, before it is computed and without loading the allocation."""

@@ -1,18 +1,18 @@
 // One allocation: the answer in a sentence, then who gets what, over time, and what it costs.
 import { Actions } from './actions.js';
 import { Arms } from './arms.js';
-import { Bounds } from './bounds.js';
 import { Cost } from './cost.js';
 import { DeficitHistory } from './deficits.js';
 import { Delays } from './delays.js';
 import { duration, moment, plays, reward, several, whole } from './format.js';
 import { History } from './history.js';
 import { Learned, Remembered } from './learned.js';
+import { Looks } from './looks.js';
 import { where } from './route.js';
 import { Settings } from './settings.js';
 import { byMerit, takesTotals } from './states.js';
 import { Term } from './terms.js';
-import { Ago, Name, html } from './view.js';
+import { Ago, Component, Name, html } from './view.js';
 
 // Arms that are loaded at first.
 export const LOADED = 200;
@@ -59,27 +59,31 @@ function Warnings({ warnings }) {
   </div>`;
 }
 
-function Details({ name, audit, described, loaded, onMore, chosen, onChoose, service, access }) {
-  const view = { chosen, onChoose };
-  const totals = takesTotals(audit.lines);
-  return html`
-    <p class="lead">
-      <code>${audit.algorithm}</code>, ${several(described.plays, 'play')} per round, as of${' '}
-      <time>${moment(audit.time)}</time>
-    </p>
-    <${Actions} ...${{ name, described, service, access, closed: audit.closed }} />
-    ${audit.round === 0 && html`<${Undecided} name=${name} />`}
-    <${Tiles} audit=${audit} described=${described} />
-    <${Arms} audit=${audit} loaded=${loaded} onMore=${onMore} ...${view} />
-    <${Learned} audit=${audit} />
-    <${Remembered} audit=${audit} />
-    <${Bounds} bounds=${audit.bounds} ledger=${audit.ledger} />
-    ${audit.history && html`<${History} audit=${audit} ...${view} />`}
-    <${Cost} cost=${audit.cost} />
-    <${DeficitHistory} history=${audit.deficit_history} merit=${audit.lines.some(byMerit)} grouped=${audit.bounds.length > 0} />
-    <${Delays} delays=${audit.delays} totals=${totals} received=${sum(audit.lines, 'received')} />
-    <${Settings} described=${described} changes=${audit.version} />
-  `;
+class Details extends Component {
+  looks = new Looks();
+
+  render({ name, audit, described, loaded, onMore, chosen, onChoose, service, access }) {
+    const view = { chosen, onChoose };
+    const { looks } = this;
+    const totals = takesTotals(audit.lines);
+    return html`
+      <p class="lead">
+        <code>${audit.algorithm}</code>, ${several(described.plays, 'play')} per round, as of${' '}
+        <time>${moment(audit.time)}</time>
+      </p>
+      <${Actions} ...${{ name, described, service, access, closed: audit.closed }} />
+      ${audit.round === 0 && html`<${Undecided} name=${name} />`}
+      <${Tiles} audit=${audit} described=${described} />
+      <${Arms} audit=${audit} loaded=${loaded} onMore=${onMore} ...${view} />
+      <${Learned} audit=${audit} />
+      <${Remembered} audit=${audit} />
+      ${audit.history && html`<${History} ...${{ audit, looks }} ...${view} />`}
+      <${Cost} cost=${audit.cost} />
+      <${DeficitHistory} looks=${looks} history=${audit.deficit_history} merit=${audit.lines.some(byMerit)} grouped=${audit.bounds.length > 0} />
+      <${Delays} delays=${audit.delays} totals=${totals} received=${sum(audit.lines, 'received')} />
+      <${Settings} described=${described} changes=${audit.version} />
+    `;
+  }
 }
 
 function Undecided({ name }) {

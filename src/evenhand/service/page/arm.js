@@ -28,13 +28,13 @@ export class Arm extends Component {
     return ['line', 'open', 'least', 'scales', 'cap', 'groups', 'since', 'ledger'].some((prop) => next[prop] !== this.props[prop]);
   }
 
-  render({ line, cap, groups, since, ledger, open, least, scales, totals, onWhy, id }) {
+  render({ line, cap, groups, since, ledger, authors, open, least, scales, totals, onWhy, id }) {
     const behind = !line.retired && line.verdict === 'missed';
     return html`<tr role="row" class="arm">
         <th role="rowheader" scope="row"><${Name} of=${line.arm} /></th>
         <td role="cell" class="is"><${Standing} ...${{ line, cap, groups, since }} /></td>
         <td role="cell" class="received" data-label="Share">
-          <${ShareBar} line=${line} scale=${scales.share} />
+          <${ShareBar} line=${line} scale=${scales.share} most=${cap?.at_most ?? null} />
           <span><strong>${line.share === null ? 'no round yet' : share(line.share)}</strong>${' '}
             <span class="soft"><bdi>${promise(line, cap, groups)}</bdi></span></span>
         </td>
@@ -47,17 +47,17 @@ export class Arm extends Component {
         </td>
       </tr>
       ${(open || behind || least) && html`<tr role="row" class=${open ? 'because' : 'because short'} id=${id}>
-        <td role="cell" colspan="5"><${Why} ...${{ line, open, ledger }} /></td>
+        <td role="cell" colspan="5"><${Why} ...${{ line, open, ledger, authors }} /></td>
       </tr>`}`;
   }
 }
 
 // An arm that is behind, and the one with the smallest share, say why at once; the figures behind the sentence come on demand.
-function Why({ line, open, ledger }) {
+function Why({ line, open, ledger, authors }) {
   const { catch_up_rounds: rounds, catch_up_seconds: seconds } = line;
   const again = rounds !== null && html`${' '}It can catch up in ${several(rounds, 'round')} at the earliest${
     seconds === null ? '' : ` (${about(seconds)} at the present pace)`}.`;
-  return html`<p><bdi>${line.reason}</bdi>${again}</p>${open && html`<${Facts} line=${line} /><${Ledger} entries=${ledger} />`}`;
+  return html`<p><bdi>${line.reason}</bdi>${again}</p>${open && html`<${Facts} line=${line} /><${Ledger} entries=${ledger} authors=${authors} />`}`;
 }
 
 const term = (word, text) => html`<${Term} word=${word}>${text}</${Term}>`;

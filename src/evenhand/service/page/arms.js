@@ -1,18 +1,22 @@
 // The arms: a filter, pages, a row for each in sight, and a table with every number on demand.
 import { Arm } from './arm.js';
 import { rewardScale, shareScale } from './bars.js';
+import { Groups } from './bounds.js';
 import { several, whole } from './format.js';
 import { Pager, Turns, cut, isNarrow, onResize } from './pager.js';
-import { byMerit, takesTotals } from './states.js';
+import { byMerit, takesTotals, urgency, urgent } from './states.js';
 import { Table } from './table.js';
 import { Term } from './terms.js';
 import { Component, html, visible } from './view.js';
 
 const descending = (field) => (one, other) => (other[field] ?? -Infinity) - (one[field] ?? -Infinity) || 0;
+const FIRST = 'urgency'; // the order at first
+const SHORT = 24; // letters
 const NONE = []; // the same each time, so that rows are not rendered again
 const names = new Intl.Collator('en-GB', { numeric: true });
 
 const ORDERS = {
+  urgency: ['Most urgent first', null],
   given: ['As given', null],
   behind: ['Furthest behind first', descending('deficit')],
   plays: ['Most plays first', descending('all_plays')],
@@ -22,10 +26,15 @@ const ORDERS = {
   name: ['By name', (one, other) => names.compare(one.arm, other.arm)],
 };
 
+// The name of a group beside each of its arms.
+const short = (name) => visible([...name].length > SHORT ? `${[...name].slice(0, SHORT - 1).join('')}…` : name);
+
 const folded = (text) => text.normalize('NFKC').toLocaleLowerCase('en-GB');
 
-function select(lines, filter, order) {
+// `caps` are the lines of largest shares, by arm.
+function select(lines, filter, order, caps) {
   const matching = filter ? lines.filter((line) => folded(line.arm).includes(folded(filter))) : lines;
+  if (order === 'urgency') return urgent(matching, (line) => urgency(line, caps.get(line.arm)));
   return ORDERS[order][1] ? [...matching].sort(ORDERS[order][1]) : matching;
 }
 
@@ -48,10 +57,10 @@ export class Arms extends Component {
   }
 
   // The same objects as long as nothing changes, so that rows are not rendered again.
-  page(lines, { filter = '', order }) {
+  page(lines, { filter = '', order }, caps) {
     const of = [lines, filter, order, this.state.page, isNarrow() ? 10 : 20];
     if (!this.cut?.of.every((part, place) => part === of[place])) {
-      const page = cut(select(lines, filter, order in ORDERS ? order : 'given'), this.state.page, of.at(-1));
+      const page = cut(select(lines, filter, order in ORDERS ? order : FIRST, caps), this.state.page, of.at(-1));
       const scales = { share: shareScale(page.rows), reward: rewardScale(page.rows) };
       this.cut = { of, page, scales, least: smallest(lines) };
     }
@@ -75,7 +84,7 @@ export class Arms extends Component {
       const caps = new Map(bounds.filter(({ kind }) => kind === 'arm').map((line) => [line.name, line]));
       const groups = new Map();
       for (const { name, arms } of bounds.filter(({ kind }) => kind === 'group')) {
-        for (const arm of arms) groups.set(arm, [...(groups.get(arm) ?? []), visible(name)]);
+        for (const arm of arms) groups.set(arm, [...(groups.get(arm) ?? []), short(name)]);
       }
       this.bounded = { of: bounds, caps, groups, since, entries };
     }
@@ -83,17 +92,18 @@ export class Arms extends Component {
   }
 
   render({ audit, loaded, onMore, chosen, onChoose }, { open, figures }) {
-    const { page, scales, least } = this.page(audit.lines, chosen);
     const totals = takesTotals(audit.lines);
     const merit = audit.lines.some(byMerit);
     const { caps, groups, since, entries } = this.bounds(audit);
+    const { page, scales, least } = this.page(audit.lines, chosen, caps);
     const turn = (page) => this.setState({ page });
     const choose = (change) => {
       this.setState({ page: 0 });
       onChoose(change);
     };
     const arm = (line, at) => html`<${Arm} key=${line.arm} id=${`why-${page.at * page.size + at}`} line=${line}
-      cap=${caps.get(line.arm)} since=${since.get(line.arm)} ledger=${entries.get(line.arm) ?? NONE} groups=${groups.get(line.arm)?.join(', ') ?? ''} scales=${scales} totals=${totals} open=${open.has(line.arm)}
+      cap=${caps.get(line.arm)} since=${since.get(line.arm)} ledger=${entries.get(line.arm) ?? NONE} authors=${audit.authors} groups=${groups.get(line.arm)?.join(', ') ?? ''}
+      scales=${scales} totals=${totals} open=${open.has(line.arm)}
       least=${line.arm === least} onWhy=${() => this.toggle(line.arm)} />`;
     const body = () => html`
       <${Key} merit=${merit} />
@@ -108,6 +118,7 @@ export class Arms extends Component {
       </details>`;
     return html`<section aria-labelledby="arms">
       <h2 id="arms">Who gets what</h2>
+      <${Groups} audit=${audit} />
       ${audit.lines.length > 3 && html`<${Tools} chosen=${chosen} onChoose=${choose} />`}
       <${Limited} audit=${audit} loaded=${loaded} onMore=${onMore} />
       <${Pager} page=${page} what="Arms" none="No arm has a matching name" onTurn=${turn} />
@@ -128,7 +139,7 @@ function Key({ merit }) {
 }
 
 function Tools({ chosen, onChoose }) {
-  const { filter = '', order = 'given' } = chosen;
+  const { filter = '', order = FIRST } = chosen;
   const option = ([key, [text]]) => html`<option value=${key} selected=${key === order}>${text}</option>`;
   return html`<form class="tools" role="search" onSubmit=${(event) => event.preventDefault()}>
     <label>Arms whose name contains

@@ -10,8 +10,8 @@ const extent = (values, low, high) => {
 };
 
 // One scale for all rows, so that bars can be compared.
-export const shareScale = (rows) =>
-  extent(rows.flatMap((line) => [line.share, line.promised, line.high_share]).concat(0.01), 0);
+export const shareScale = (rows, more = []) =>
+  extent(rows.flatMap((line) => [line.share, line.promised, line.high_share, line.at_least]).concat(0.01, more), 0);
 
 export function rewardScale(rows) {
   const [low, high] = extent(rows.flatMap((line) => [line.estimate, line.low, line.high]));
@@ -20,19 +20,23 @@ export function rewardScale(rows) {
 }
 
 function Interval({ low, high, scale, look }) {
-  if (low === null || high === null) return null;
+  if (low == null || high == null) return null;
   const [x1, x2] = [percent(low, scale), percent(high, scale)];
   return html`<g class=${look}>
     <line x1=${x1} x2=${x2} y1="11" y2="11" /><line x1=${x1} x2=${x1} y1="7" y2="15" /><line x1=${x2} x2=${x2} y1="7" y2="15" />
   </g>`;
 }
 
-export function ShareBar({ line, scale }) {
-  const mark = line.promised ? percent(line.promised, scale) : null;
+// `least` and `most` are the ends of what is promised; where there is a largest share, all beyond it is shaded.
+export function ShareBar({ line, scale, least = line.promised, most = null }) {
+  const mark = least ? percent(least, scale) : null;
+  const limit = most === null || most >= scale[1] ? null : percent(most, scale);
   return html`<svg class="bar" width="100%" height="22" aria-hidden="true">
     <rect class="ground" width="100%" height="12" y="5" rx="2" />
     ${line.share !== null && html`<rect class="got" width=${percent(line.share, scale)} height="12" y="5" rx="2" />`}
     <${Interval} low=${line.low_share} high=${line.high_share} scale=${scale} look="whisker" />
+    ${limit && html`<rect class="beyond" x=${limit} width=${`${100 - parseFloat(limit)}%`} height="12" y="5" />
+      <line class="limit" x1=${limit} x2=${limit} y1="1" y2="21" />`}
     ${mark && html`<line class="promise" x1=${mark} x2=${mark} y1="1" y2="21" />`}
   </svg>`;
 }

@@ -1,23 +1,12 @@
 // A chart of echarts in the colours of the page. Canvas only, and tips made of nodes: both work under the page's
 // Content-Security-Policy, and a name in a tip stays text.
+import { dark } from './looks.js';
 import { Component, html } from './view.js';
-
-const dark = matchMedia('(prefers-color-scheme: dark)');
-const SERIES = 8; // colours
-const DASHES = ['solid', 'dashed', 'dotted'];
-
-export const tone = (place) => `tone${place % SERIES} dash${Math.floor(place / SERIES) % DASHES.length}`;
 
 export function colours() {
   const style = getComputedStyle(document.documentElement);
   const of = (name) => style.getPropertyValue(`--${name}`).trim();
-  return {
-    ...Object.fromEntries(['ink', 'soft', 'line', 'card', 'got', 'promise', 'reward'].map((name) => [name, of(name)])),
-    series: (place) => ({
-      color: of(`tone${place % SERIES}`),
-      type: DASHES[Math.floor(place / SERIES) % DASHES.length],
-    }),
-  };
+  return Object.fromEntries(['ink', 'soft', 'line', 'card', 'got', 'promise', 'reward'].map((name) => [name, of(name)]));
 }
 
 // The chart is drawn again only if `data` is another object, or the colours or the width change.

@@ -1,6 +1,7 @@
 // The deficits over time.
-import { Chart, ROOM, axis, plain, tip, tone } from './chart.js';
+import { Chart, ROOM, axis, plain, tip } from './chart.js';
 import { moment, plays, several, whole } from './format.js';
+import { Swatch, lookOf } from './looks.js';
 import { Component, Name, html } from './view.js';
 
 const FIRST = 5; // arms that are drawn unless others are selected
@@ -8,12 +9,12 @@ const LARGEST = 'the largest of all arms';
 const NONE = 'No share is promised to any arm, so none can be behind.';
 const BY_MERIT =
   'Shares follow the merit of the arms as it is estimated in each round. No number of plays is promised, so none is owed.';
-const GROUPED = 'No share is promised to a single arm; the table of groups and caps says how far these are behind.';
+const GROUPED = 'No share is promised to a single arm; the rows of groups above say how far these are behind.';
 const BEFORE = 'There are no deficits before the first decision.';
 
 export class DeficitHistory extends Component {
   state = { shown: null, largest: true, ahead: false, listed: false, opened: false };
-  places = new Map(); // of arms, in the order of their appearance: the colour of an arm does not change with its rank
+  places = new Map(); // of arms, in the order of their appearance, which does not change with their rank
 
   // The arms of the history with their places; the first ones are the furthest behind when the page is opened.
   arms(history) {
@@ -32,7 +33,9 @@ export class DeficitHistory extends Component {
     if (!this.kept?.of.every((part, at) => part === of[at])) {
       const arms = this.arms(history);
       const lines = arms.filter(({ drawn }) => drawn);
-      if (largest) lines.unshift({ arm: LARGEST, place: null, deficits: history.largest }); // the others lie on it
+      this.props.looks.draw('deficits', lines.map(({ arm }) => arm));
+      for (const line of lines) line.slot = this.props.looks.slots.get(line.arm);
+      if (largest) lines.unshift({ arm: LARGEST, slot: null, deficits: history.largest }); // the others lie on it
       this.kept = { of, arms, lines, ahead, rounds: history.rounds, times: history.times };
     }
     return this.kept;
@@ -88,18 +91,19 @@ export class DeficitHistory extends Component {
 
 function Legend({ arms, largest, onArm, onLargest }) {
   const box = (checked, onChange, look, name) => html`<li><label>
-    <input type="checkbox" checked=${checked} onChange=${onChange} />
-    <span class="swatch ${look}" aria-hidden="true"></span>${name}
+    <input type="checkbox" checked=${checked} onChange=${onChange} />${look}${name}
   </label></li>`;
-  const one = ({ arm, place, drawn }) => box(drawn, () => onArm(arm), tone(place), html`<${Name} of=${arm} />`);
+  const one = ({ arm, slot, drawn }) =>
+    box(drawn, () => onArm(arm), html`<${Swatch} look=${drawn ? lookOf(slot) : null} />`, html`<${Name} of=${arm} />`);
+  const thick = html`<span class="swatch ink" aria-hidden="true"></span>`;
   return html`<fieldset class="legend"><legend>Lines</legend>
-    <ul>${arms.map(one)}${box(largest, onLargest, 'ink', LARGEST)}</ul>
+    <ul>${arms.map(one)}${box(largest, onLargest, thick, LARGEST)}</ul>
   </fieldset>`;
 }
 
 function picture(data, look, width) {
   const dots = data.rounds.length < 3; // a line needs two points
-  const series = data.lines.map(({ arm, place, deficits }) => ({
+  const series = data.lines.map(({ arm, slot, deficits }) => ({
     type: 'line',
     name: plain(arm),
     data: deficits.map((deficit, at) => [data.rounds[at], deficit]),
@@ -108,8 +112,8 @@ function picture(data, look, width) {
     symbolSize: 8,
     emphasis: { disabled: true },
     lineStyle:
-      place === null ? { color: look.ink, width: 6, opacity: 0.25, cap: 'round' } : { ...look.series(place), width: 2 },
-    itemStyle: { color: place === null ? look.ink : look.series(place).color },
+      slot === null ? { color: look.ink, width: 6, opacity: 0.25, cap: 'round' } : { ...lookOf(slot), width: 2 },
+    itemStyle: { color: slot === null ? look.ink : lookOf(slot).color },
   }));
   const tipLines = (points) => {
     const at = data.rounds.indexOf(points[0].value[0]);

@@ -69,7 +69,14 @@ export function Preview({ fractions, plays, preview, bounded = false, wrong = wr
   return html`<div class="preview" role="status">
     ${fractions && html`<p>${wrong || inAll(sum, plays, bounded)}</p>`}
     ${state && html`<p><${Badge} state=${state} text=${verdict} /> <bdi>${preview?.text?.replace(KNOWN, '') ?? then(preview)}</bdi></p>`}
+    <${Effect} effect=${preview?.effect} />
   </div>`;
+}
+
+// What the change would cost, who pays and when arrears are made up, as the service says it.
+function Effect({ effect }) {
+  if (!effect) return null;
+  return html`<h3>What if</h3><ul class="effect">${effect.text.map((text) => html`<li><bdi>${text}</bdi></li>`)}</ul>`;
 }
 
 export const wrongShares = (fractions) =>

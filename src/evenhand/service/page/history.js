@@ -1,12 +1,14 @@
 // Shares and rewards over calendar time, with the changes of arms and promises marked in it.
-import { Chart, ROOM, axis, plain, tip, tone } from './chart.js';
+import { Chart, ROOM, axis, plain, tip } from './chart.js';
 import { course } from './course.js';
 import { duration, moment, reward, several, share, whole } from './format.js';
+import { Author } from './ledger.js';
+import { Swatch, lookOf } from './looks.js';
 import { Range, chosenRange, rangeOf } from './range.js';
 import { byMerit } from './states.js';
 import { Component, Name, html } from './view.js';
 
-const FIRST = 5; // arms that are drawn unless others are selected
+const FIRST = 5; // groups and arms that are drawn unless others are selected
 const FURTHEST = 2; // of these, where not all arms are in the history: furthest behind
 const LISTED = 10; // arms that are listed unless all are asked for
 const MINUTE = 60_000; // ms
@@ -14,13 +16,9 @@ const MINUTE = 60_000; // ms
 export class History extends Component {
   state = { shown: null, all: false };
 
-  drawn(history) {
-    return this.state.shown ?? new Set(leading(history, this.props.audit));
-  }
-
-  toggle(history, arm) {
-    const shown = new Set(this.drawn(history));
-    if (!shown.delete(arm)) shown.add(arm);
+  toggle(data, id) {
+    const shown = new Set(data.drawn.map((line) => line.id));
+    if (!shown.delete(id)) shown.add(id);
     this.setState({ shown });
   }
 
@@ -38,10 +36,16 @@ export class History extends Component {
         .map((one, at) => ({ ...one, number: at + 1, at: Date.parse(one.time) }))
         .filter(({ at }) => ranged[0] <= at && at <= ranged[1]);
       const promised = new Map(audit.lines.map((line) => [line.arm, line.promised]));
-      const lines = history.arms.map((arm, place) => ({ arm, place, loaded: promised.has(arm), promised: promised.get(arm) }));
-      const drawn = lines.filter(({ arm }) => this.drawn(history).has(arm));
+      const groups = groupsOf(audit);
+      const arms = history.arms.map((arm) => ({ id: `arm ${arm}`, arm, loaded: promised.has(arm), promised: promised.get(arm) }));
+      const lines = [...arms, ...groups].map((line, place) => ({ ...line, place }));
+      const first = [...groups.map(({ id }) => id), ...leading(history, audit).map((arm) => `arm ${arm}`)].slice(0, FIRST);
+      const shown = this.state.shown ?? new Set(first);
+      const drawn = lines.filter(({ id }) => shown.has(id));
+      this.props.looks.draw('history', drawn.map(lookId));
+      for (const line of drawn) line.slot = this.props.looks.slots.get(lookId(line));
       const merit = audit.lines.some(byMerit);
-      this.kept = { of, merit, ends: ranged, marked, lines, drawn, ...course(history, times, ranged) };
+      this.kept = { of, merit, ends: ranged, marked, lines, drawn, ...course(together(history, groups), times, ranged) };
     }
     return this.kept;
   }
@@ -53,7 +57,7 @@ export class History extends Component {
     const drag = (from, to) => onChoose(chosenRange([from, to]));
     const [from, to] = data.ends.map((end) => moment(end));
     const chart = (picture, words) => html`<${Chart} data=${data} height=${250} picture=${picture} onDrag=${drag}
-      label=${`${words} over time, ${several(data.drawn.length, 'arm')}; the table below has the numbers`} />`;
+      label=${`${words} over time, ${several(data.drawn.length, 'line')}; the table below has the numbers`} />`;
     return html`
       <${Range} chosen=${chosen} ends=${data.ends} onChoose=${onChoose} />
       <p class="note">${several(all.rounds, 'round')} from ${from} to ${to}, in steps of ${duration(data.step / 1000)}.${' '}
@@ -67,8 +71,8 @@ export class History extends Component {
           </div>`
         : html`<p role="status">No round was decided in this range.</p>`}
       <${Legend} data=${data} all=${this.state.all} onAll=${() => this.setState({ all: true })}
-        onArm=${(arm) => this.toggle(audit.history, arm)} />
-      <${Changes} marked=${data.marked} count=${audit.changes_made.length} />
+        onLine=${(id) => this.toggle(data, id)} />
+      <${Changes} marked=${data.marked} count=${audit.changes_made.length} authors=${audit.authors} />
       <details><summary>As a table</summary><${Listed} data=${data} parts=${parts} /></details>
     `;
   }
@@ -82,6 +86,30 @@ export class History extends Component {
   }
 }
 
+// An arm has the same look in all charts; a group may have the name of an arm.
+const lookId = ({ id, arm, group }) => (group ? id : arm);
+
+// The groups of which the history has every arm.
+function groupsOf({ bounds, history }) {
+  const places = new Map(history.arms.map((arm, place) => [arm, place]));
+  const known = bounds.filter(({ kind, arms }) => kind === 'group' && arms.every((arm) => places.has(arm)));
+  return known.map(({ name, arms, at_least }) => ({
+    id: `group ${name}`,
+    arm: name,
+    group: arms.map((arm) => places.get(arm)),
+    loaded: true,
+    promised: at_least,
+  }));
+}
+
+// The history with a row for each group, the sum of its arms.
+function together(history, groups) {
+  const sums = (rows, { group }) => history.rounds.map((_, at) => group.reduce((sum, place) => sum + rows[place][at], 0));
+  const all = (field) => [...history[field], ...groups.map((one) => sums(history[field], one))];
+  const arms = [...history.arms, ...groups.map(({ arm }) => arm)];
+  return { ...history, arms, plays: all('plays'), known: all('known'), rewards: all('rewards') };
+}
+
 // The arms with the most plays; where the history has only some of the arms, also those furthest behind.
 function leading(history, { arms, lines }) {
   const plays = new Map(history.arms.map((arm, place) => [arm, history.plays[place].at(-1)]));
@@ -92,22 +120,22 @@ function leading(history, { arms, lines }) {
   return [...worst, ...most.filter((arm) => !worst.includes(arm))].slice(0, FIRST);
 }
 
-// The places of the arms, those with the most plays in the range first.
-function ranked(data) {
-  const { arms } = data.whole;
-  return arms.map((_, place) => place).sort((one, other) => arms[other].plays - arms[one].plays);
+// Groups first, then those with the most plays in the range.
+function ranked({ lines, whole: { arms } }) {
+  return [...lines].sort((one, other) => Boolean(other.group) - Boolean(one.group) || arms[other.place].plays - arms[one.place].plays);
 }
 
-function Legend({ data, all, onAll, onArm }) {
-  const drawn = new Set(data.drawn.map(({ arm }) => arm));
-  const places = new Set(ranked(data).slice(0, LISTED));
-  const rows = all ? data.lines : data.lines.filter(({ arm, place }) => drawn.has(arm) || places.has(place));
-  const row = ({ arm, place, loaded, promised }) => {
+function Legend({ data, all, onAll, onLine }) {
+  const drawn = new Set(data.drawn.map(({ id }) => id));
+  const first = ranked(data);
+  const rows = all ? first : first.filter(({ id }, place) => drawn.has(id) || place < LISTED);
+  const row = ({ id, arm, group, place, slot, loaded, promised }) => {
     const { plays, share: got, mean } = data.whole.arms[place];
-    return html`<tr key=${arm}>
+    return html`<tr key=${id}>
       <th scope="row"><label class="tick">
-        <input type="checkbox" checked=${drawn.has(arm)} onChange=${() => onArm(arm)} />
-        <span class="swatch ${tone(place)}" aria-hidden="true"></span><${Name} of=${arm} />
+        <input type="checkbox" checked=${drawn.has(id)} onChange=${() => onLine(id)} />
+        <${Swatch} look=${drawn.has(id) ? lookOf(slot) : null} /><span><${Name} of=${arm} />${
+          group && html` <span class="badge">group</span>`}</span>
       </label></th>
       <td class="number">${whole(plays)}</td><td class="number">${share(got)}</td>
       <td class="number">${promised ? share(promised) : loaded ? '' : '–'}</td><td class="number">${reward(mean)}</td>
@@ -115,19 +143,20 @@ function Legend({ data, all, onAll, onArm }) {
   };
   return html`<div class="scroll tall" role="region" aria-label="Arms in this range" tabindex="0">
     <table class="in-range" aria-label="Arms in this range">
-      <thead><tr><th scope="col">Arm (line)</th><th scope="col" class="number">Plays</th>
+      <thead><tr><th scope="col">Line</th><th scope="col" class="number">Plays</th>
         <th scope="col" class="number">Share</th><th scope="col" class="number">${data.merit ? 'Deserved now' : 'Promised now'}</th>
         <th scope="col" class="number">Mean reward</th></tr></thead>
       <tbody>${rows.map(row)}</tbody>
     </table>
-    ${rows.length < data.lines.length && html`<button type="button" onClick=${onAll}>All ${whole(data.lines.length)} arms</button>`}
+    ${rows.length < data.lines.length && html`<button type="button" onClick=${onAll}>All ${whole(data.lines.length)} lines</button>`}
   </div>`;
 }
 
-function Changes({ marked, count }) {
+function Changes({ marked, count, authors }) {
   if (count === 0) return null;
-  const one = ({ number, time, round, text, reason }) => html`<li value=${number}>
-    <time datetime=${time}>${moment(time)}</time>, after round ${whole(round)}: <bdi>${text}</bdi>${reason && html` (<bdi>${reason}</bdi>)`}
+  const one = ({ number, time, round, text, reason, key }) => html`<li value=${number}>
+    <time datetime=${time}>${moment(time)}</time>, after round ${whole(round)}: <bdi>${text}</bdi>${reason && html` (<bdi>${reason}</bdi>)`}${
+      key && html`, by <${Author} id=${key} authors=${authors} />`}
   </li>`;
   return html`<h3>Changes of arms and promises</h3>
     ${marked.length > 0
@@ -156,7 +185,7 @@ const means = (data, look, width) => picture(data, look, width, 'mean', reward, 
 
 function picture(data, look, width, field, shown, amounts) {
   const few = data.parts.filter(({ rounds }) => rounds > 0).length < 3; // a line needs two points
-  const series = data.drawn.map(({ arm, place }) => ({
+  const series = data.drawn.map(({ arm, place, slot }) => ({
     type: 'line',
     name: plain(arm),
     data: data.parts.map((part) => [part.middle, part.arms[place][field]]),
@@ -164,8 +193,8 @@ function picture(data, look, width, field, shown, amounts) {
     symbolSize: 7,
     connectNulls: true,
     emphasis: { disabled: true },
-    lineStyle: { ...look.series(place), width: 2 },
-    itemStyle: { color: look.series(place).color },
+    lineStyle: { ...lookOf(slot), width: 2 },
+    itemStyle: { color: lookOf(slot).color },
   }));
   const tipLines = (points) => {
     const part = data.parts.find(({ middle }) => middle === points[0].value[0]);

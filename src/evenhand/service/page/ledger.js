@@ -2,6 +2,11 @@
 import { moment, plays, share, whole } from './format.js';
 import { Name, html } from './view.js';
 
+// Who made a change: the name of the API key, and its id on demand.
+export function Author({ id, authors }) {
+  return id ? html`<span title=${`key ${id}`}>${authors[id] ? html`<${Name} of=${authors[id]} />` : `key ${id}`}</span>` : null;
+}
+
 const KINDS = { share: '', cap: 'at most ', group: '', group_cap: 'at most ' };
 
 // [head, what is shown, class]
@@ -16,12 +21,13 @@ const COLUMNS = [
   ['Advance lapsed', (entry) => (entry.until === null ? '' : plays(entry.lapsed)), 'number'],
   ['Made', ({ began }) => (began === null ? 'at the start' : moment(began)), 'names'],
   ['Why', ({ reason }) => html`<bdi>${reason}</bdi>`, 'names'],
-  ['Key', ({ key }) => key, 'names'],
 ];
 
-export function Ledger({ entries, named }) {
+// `authors` are the names of keys, by their ids.
+export function Ledger({ entries, authors }) {
   if (entries.length === 0) return null;
-  const columns = named ? [['Group', ({ name }) => html`<${Name} of=${name} />`, 'names'], ...COLUMNS] : COLUMNS;
+  const by = ['By', ({ key }) => html`<${Author} id=${key} authors=${authors} />`, 'names'];
+  const columns = [...COLUMNS, by];
   return html`<details class="ledger" open=${entries.length > 1}><summary>All its promises so far</summary>
     <div class="scroll" role="region" aria-label="Promises so far, table" tabindex="0"><table>
       <thead><tr>${columns.map(([head, , look]) => html`<th scope="col" class=${look}>${head}</th>`)}</tr></thead>

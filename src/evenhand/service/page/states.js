@@ -12,6 +12,23 @@ export function standing(line, cap, groups) {
   return { state: 'plain', text: cap ? 'largest share only' : groups ? 'in a group' : 'no promise' };
 }
 
+const RANKS = { missed: 0, undecided: 1, kept: 3 };
+
+// Where to look first: missed promises, then those of which nobody can tell and estimates not to be trusted; those that
+// are kept or not yet begun, and without a promise, stay in their order.
+export function urgency(line, cap = null) {
+  if (line.retired) return 5;
+  const ranks = [line, cap].map((one) => RANKS[one?.verdict] ?? 4);
+  return Math.min(...ranks, line.trusted === false ? 2 : 3);
+}
+
+// Of those that are missed or undecided, the furthest behind first.
+export function urgent(lines, rank) {
+  const ranks = new Map(lines.map((line) => [line, rank(line)]));
+  const owed = (line) => (ranks.get(line) < 2 ? (line.deficit ?? line.owed ?? 0) : 0);
+  return [...lines].sort((one, other) => ranks.get(one) - ranks.get(other) || owed(other) - owed(one));
+}
+
 const LOOKS = { kept: 'good', undecided: 'plain', missed: 'bad' };
 export const word = ({ verdict, standing }) =>
   verdict === null ? { state: 'plain', text: 'not yet begun' } : { state: LOOKS[verdict], text: standing };

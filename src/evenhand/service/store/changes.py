@@ -9,6 +9,7 @@ from itertools import chain
 from typing import Any, ClassVar
 
 from evenhand.bandit import changes
+from evenhand.bandit.audit.effects import planned_with_effect
 from evenhand.bandit.record import Record
 from evenhand.core.errors import EvenhandError
 from evenhand.messages.answers import ChangeResult, Plan
@@ -90,7 +91,7 @@ class Change(Command[Any]):
         if not same and isinstance(change, AddArm) and self.max_arms is not None and len(record.names) >= self.max_arms:
             raise TooMuchWork(f"an allocation may have at most {self.max_arms:,} arms, got {len(record.names) + 1:,}")
         if self.dry_run:
-            return changes.answer(record, None if same else change)
+            return planned_with_effect(record, None if same else change)
         changed = not same and _made(context, change)
         return ChangeResult(record.version, int(record.state.round), changed)
 

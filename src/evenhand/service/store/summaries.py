@@ -20,8 +20,9 @@ from evenhand.service.store.allocation import ROWS
 from evenhand.service.store.checked import check, fault_of, isolated
 from evenhand.service.store.database import Chosen, Database, insert_rows
 from evenhand.service.store.errors import DamagedAllocation
-from evenhand.service.store.reader import CHUNK, START
+from evenhand.service.store.reader import START
 
+LISTED = 1000  # events that a page of a list checks after a start, in 25 ms; a thread checks the others
 READER = TypeAdapter(AllocationHealth)
 _ALL, _KEPT = tables.allocations, tables.summaries
 KEPT = Chosen(
@@ -48,7 +49,7 @@ def mark_of(database: Database, row: Any, now: float) -> str | None:
 
 def read(database: Database, names: Sequence[str], now: float) -> dict[str, Summary]:
     """The summaries of allocations, by name; those of damaged ones have no health."""
-    left, found = CHUNK, dict[str, Summary]()
+    left, found = LISTED, dict[str, Summary]()
     with database.transaction(writes=False) as connection:
         for row in KEPT.rows(connection, [(name,) for name in names]).all() if names else ():
             at = database.checked.get(row.id, (START, ""))[0]

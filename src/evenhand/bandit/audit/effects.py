@@ -1,0 +1,92 @@
+"""What a change of promises would cost, who pays, and how long arrears last, before it is made."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from copy import copy
+from dataclasses import replace
+
+import numpy as np
+
+from evenhand.bandit.audit.account import Account
+from evenhand.bandit.audit.computation import catch_up, recent
+from evenhand.bandit.audit.costing import best_shares, cost_of
+from evenhand.bandit.changes import answer, plan_of
+from evenhand.bandit.record import Record
+from evenhand.judgement.sentences import WHOLE
+from evenhand.messages import audit_text
+from evenhand.messages.answers import CatchUp, Cost, Effect, MovedShare, Plan, SettledPromise
+from evenhand.messages.changes import ChangeRecord, Close, Reopen
+
+LISTED = 100  # arms
+SAME = 1e-6  # difference of two shares below which they are one
+
+
+def planned_with_effect(record: Record, change: ChangeRecord | None) -> Plan:
+    """What a change would do, and what that would cost; nothing changes."""
+    plan = answer(record, change)
+    if change is None or not plan.changed or isinstance(change, Close | Reopen):
+        return plan
+    return replace(plan, effect=effect_of(record, change, plan.settlement))
+
+
+def effect_of(record: Record, change: ChangeRecord, settlement: Sequence[SettledPromise]) -> Effect | None:
+    """The effect of a change; None before the first round, for new arms of which nothing is known, and new names."""
+    now = Account(record)
+    then = _afterwards(record, change, settlement)
+    if now.round == 0 or then is None or then.names != now.names:
+        return None
+    costs = _price(now), _price(then)
+    shares, late = _moved(now, then), _late(then)
+    text = audit_text.effect(costs[1], costs[0], shares, late, then.owed_first)
+    return Effect(costs[1], costs[0], shares, late, text)
+
+
+def _afterwards(record: Record, change: ChangeRecord, settlement: Sequence[SettledPromise]) -> Account | None:
+    """The account as it would be after a change, with what is owed then; None where other arms are there."""
+    plan = plan_of(record, change)
+    policy, arms, then = plan.policy(record), len(record.names), copy(Account(record))
+    if len(plan.arms) != arms:
+        return None
+    then.names, then.active, then.groups = plan.arms.names, plan.arms.active, policy.groups
+    for name in ("fractions", "caps"):
+        value = getattr(policy, name)
+        setattr(then, name, None if value is None else np.broadcast_to(np.asarray(value, dtype=float), arms))
+    then.deficits = then.deficits.copy()
+    for one in settlement:
+        if one.kind == "share":
+            then.deficits[plan.arms.place[one.name]] = one.carried
+    return then
+
+
+def _price(account: Account) -> Cost | None:
+    """What keeping the promises costs from now on."""
+    cost = cost_of(account)
+    if cost is None:
+        return None
+    return replace(cost, incurred=None, incurred_low=None, incurred_high=None, incurred_relative=None)
+
+
+def _moved(now: Account, then: Account) -> tuple[MovedShare, ...]:
+    before, after = best_shares(now), best_shares(then)
+    if before is None or after is None:
+        return ()
+    places = np.flatnonzero(np.abs(after - before) > SAME)
+    places = places[np.argsort((after - before)[places], kind="stable")]
+    if len(places) > LISTED:  # both those that lose and those that gain most
+        places = np.concatenate([places[: LISTED // 2], places[-LISTED // 2 :]])
+    return tuple(MovedShare(now.names[at], before.item(at), after.item(at)) for at in places.tolist())
+
+
+def _late(then: Account) -> tuple[CatchUp, ...]:
+    slowly = catch_up(then, recent(then))
+    promised = np.zeros(len(then.names)) if then.fractions is None else then.fractions
+    late = np.flatnonzero(then.active & (promised > 0.0) & (then.deficits > WHOLE))
+    late = late[np.argsort(-np.nan_to_num(slowly[late], nan=math.inf), kind="stable")][:LISTED]
+    found = []
+    for place in late.tolist():
+        rounds = int(slowly[place]) if math.isfinite(slowly[place]) else None
+        seconds = None if rounds is None or then.pace is None else rounds * then.pace
+        found.append(CatchUp(then.names[place], then.deficits.item(place), rounds, seconds))
+    return tuple(found)
