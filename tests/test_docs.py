@@ -48,6 +48,7 @@ def loaded(name: str) -> Any:
 
 
 EXAMPLES, TABLES, FORMULAS, FACES = loaded("examples"), loaded("tables"), loaded("formulas"), loaded("faces")
+NOTEBOOKS, KEPT = loaded("notebooks"), loaded("kept")
 #: Pages as they are written, without what is generated.
 WRITTEN: dict[str, str] = {path: (DOCS / path).read_text(encoding="utf-8") for path in EXAMPLES.pages()}
 PAGES = list(WRITTEN)
@@ -404,6 +405,28 @@ def test_a_slow_machine_adds_no_notice_to_an_example(monkeypatch: pytest.MonkeyP
     assert "no answer from" not in got
 
 
+def test_notebooks_have_the_examples_of_their_pages() -> None:
+    pages = [path for path in PAGES if path.startswith("paths/") and path.count("/") == 2]
+    assert {path.split("/")[1] for path in pages} == {"study", "log", "service", "policy"}
+    for path in pages:
+        made = NOTEBOOKS.notebook(WRITTEN[path])
+        cells = "\n".join(one["source"] for one in made["cells"] if one["cell_type"] == "code")
+        for block in EXAMPLES.blocks(WRITTEN[path]):
+            if block.language == "pycon":
+                lines = [line[4:] for line in block.content.splitlines() if line.startswith((">>> ", "... "))]
+                assert all(line in cells for line in lines), path
+            elif block.file:
+                assert f"%%writefile {block.file}\n{block.content}".rstrip() in cells
+            elif block.language == "console":
+                assert all(f"!{line}" in cells for line, _ in EXAMPLES.commands_of(block.content))
+        assert not any("{term}" in one["source"] for one in made["cells"])
+
+
+def test_figures_of_the_paths_are_drawn_from_pages_that_are_watched() -> None:
+    shown = [path for path in PAGES if "_static/figures/paths/" in WRITTEN[path]]
+    assert {f"../{path}" for path in shown} == {one for one in KEPT.SETS["path_figures"] if one.endswith(".md")}
+
+
 #: Pages whose examples take some seconds.
 LONG = ("howto/figures.md", "howto/merit.md", "howto/spread.md", "reference/command-line.md")
 
@@ -413,7 +436,7 @@ LONG = ("howto/figures.md", "howto/merit.md", "howto/spread.md", "reference/comm
     "path", thinned([path for path in PAGES if EXAMPLES.runs(WRITTEN[path])], lambda path: path not in LONG)
 )
 def test_examples_run_and_print_what_is_shown(path: str) -> None:
-    for output in EXAMPLES.run(WRITTEN[path]):
+    for output in EXAMPLES.run(WRITTEN[path], EXAMPLES.earlier(path)):
         assert output.agrees, (
             f"{output.source}\n{output.got}\n(`python docs/_ext/examples.py` brings the pages up to date)"
         )
@@ -423,8 +446,9 @@ def test_examples_run_and_print_what_is_shown(path: str) -> None:
 @pytest.mark.parametrize("path", [path for path in PAGES if "toml\n:caption:" in WRITTEN[path]])
 def test_complete_configurations_run(path: str) -> None:
     """In a small size; also where the page runs no command on them."""
-    for file in EXAMPLES.write_files(WRITTEN[path]):
-        if file.suffix == ".toml":
+    own = {block.file for block in EXAMPLES.blocks(WRITTEN[path])}
+    for file in EXAMPLES.write_files(WRITTEN[path], EXAMPLES.earlier(path)):
+        if file.name in own and file.suffix == ".toml":
             with pytest.raises(InfeasiblePromise) if file.name in REFUSED else nullcontext():
                 run_small(file)
 

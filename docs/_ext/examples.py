@@ -76,20 +76,28 @@ def runs(text: str) -> bool:
     return any(one.language in ("console", "pycon") or (one.language == "python" and one.file) for one in blocks(text))
 
 
-def write_files(text: str) -> list[Path]:
-    """Write the complete examples of a page, and the project's own, into the working directory."""
+def earlier(page: str) -> str:
+    """The files of the notebooks before this one on its path, as the blocks that they are written in."""
+    folder, _, name = page.rpartition("/")
+    before = sorted(path for path in (DOCS / folder).glob("*.md") if path.name < name) if "paths/" in page else []
+    found = [one for path in before for one in BLOCK.finditer(path.read_text(encoding="utf-8")) if one[2]]
+    return "".join(f"{one[0]}\n" for one in found)
+
+
+def write_files(text: str, before: str = "") -> list[Path]:
+    """Write the complete examples of a page, those before it and the project's own into the working directory."""
     shutil.copytree(DOCS.parent / "examples", "examples", dirs_exist_ok=True)
     files = []
-    for block in blocks(text):
+    for block in blocks(before + text):
         if block.file:
             Path(block.file).write_text(block.content, encoding="utf-8")
             files.append(Path(block.file))
     return files
 
 
-def run(text: str) -> Iterator[Output]:
-    """Run what a page shows, in the working directory and in the order of the page."""
-    write_files(text)
+def run(text: str, before: str = "") -> Iterator[Output]:
+    """Run what a page shows, with the files before it, in the working directory and in the order of the page."""
+    write_files(text, before)
     names: dict[str, Any] = {}
     with service() if SERVED in text else contextlib.nullcontext():
         for block in blocks(text):
@@ -244,7 +252,7 @@ def main() -> None:
         path = DOCS / page
         text = path.read_text(encoding="utf-8")
         with workplace():
-            stale = [output for output in run(text) if not output.agrees]
+            stale = [output for output in run(text, earlier(page)) if not output.agrees]
         for output in stale:
             print(f"{page}: {output.source.strip()}")
             if text.count(output.shown) == 1 and output.shown.strip() not in ("", "…"):

@@ -10,6 +10,7 @@ import docstrings
 import formulas
 import mathml
 import names
+import notebooks
 import tables
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 def fill_in(app: Sphinx, docname: str, source: list[str]) -> None:
     """The markers of a page, and its formulas."""
-    filled = tables.fill_in(source[0])
+    filled = notebooks.linked(docname, tables.fill_in(source[0]))
     pieces = re.split(r"(^(```+|~~~+).*?^\2 *$)", filled, flags=re.MULTILINE | re.DOTALL)
     for place in range(0, len(pieces), 3):  # what is not within a block of code
         pieces[place] = formulas.typeset(pieces[place])
@@ -42,6 +43,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     mathml.setup(app)
     names.setup(app)
     contents.setup(app)
+    notebooks.setup(app)
     app.connect("source-read", fill_in)
     app.connect("autodoc-process-docstring", complete, priority=400)  # before napoleon
     app.connect("autodoc-process-signature", sign)

@@ -13,6 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
+import examples
 from evenhand.core.source import bare
 from evenhand.simulation.code_version import code_version
 
@@ -25,6 +26,10 @@ SETS = {
     "make_figures": ["gallery.py", "../../examples/coffee.toml", "../../src/evenhand/studies/figures.py"],
     "algorithm_figures": [],
     "front_figures": ["../../examples/films.toml"],
+    "path_figures": [
+        *(f"../paths/{page}" for page in ("study/2-late.md", "study/3-sweep.md", "study/4-paper.md")),
+        "../../src/evenhand/studies/figures.py",
+    ],
     "study_figures": ["../../examples/study.toml", "../../src/evenhand/studies/figures.py"],
 }
 DRAWING = ROOT / "src/evenhand/simulation"
@@ -38,8 +43,15 @@ def digest(name: str) -> str:
     whole = hashlib.sha256(code_version().encode())
     for file in filter(Path.exists, files):
         content = file.read_bytes()
-        whole.update(bare(content).encode() if file.suffix == ".py" else content)
+        whole.update(decisive(file.suffix, content))
     return whole.hexdigest()[:16]
+
+
+def decisive(suffix: str, content: bytes) -> bytes:
+    """Of a module its code, of a page its examples, of any other file everything."""
+    if suffix == ".md":
+        return "".join(block.content for block in examples.blocks(content.decode())).encode()
+    return bare(content).encode() if suffix == ".py" else content
 
 
 def outdated() -> list[str]:

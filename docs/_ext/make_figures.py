@@ -65,7 +65,7 @@ def main(folder: Path) -> None:
 
 
 def promises(folder: Path) -> None:
-    """Shares against promises, and how far arms fall behind: the tutorial's figures."""
+    """Shares against promises, and how far arms fall behind: the figures of the first notebook."""
     setup = load(EXAMPLES / "coffee.toml")
     results = compare(setup.policies, setup.environment, setup.horizon, setup.lanes, setup.seed, progress=False)
     figures.save(figures.fractions(results), folder / "shares")

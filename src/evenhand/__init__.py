@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from evenhand.core.errors import EvenhandError as EvenhandError
     from evenhand.core.errors import InfeasiblePromise as InfeasiblePromise
     from evenhand.core.errors import StateError as StateError
+    from evenhand.core.experimental import ExperimentalWarning as ExperimentalWarning
     from evenhand.core.parts import Part as Part
     from evenhand.core.parts import build as build
     from evenhand.core.parts import part as part

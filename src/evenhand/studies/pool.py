@@ -17,6 +17,7 @@ from typing import Protocol
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
+from evenhand.core.experimental import experimental
 from evenhand.simulation import parallel
 from evenhand.simulation.setup import Setup
 from evenhand.studies.units import Failure, Unit, UnitResult, run_unit
@@ -65,6 +66,8 @@ class Pool:
             raise EvenhandError("must be at least 1, or -1 for every core, got 0", "jobs")
         if self.backend == "local" and self.address:
             raise EvenhandError("an address belongs to a cluster: give the backend, 'dask' or 'ray', too")
+        if self.backend != "local":
+            experimental("sweeps on Dask and Ray")
         faults: list[tuple[Unit, Result]] = []
         run = self._in_turn if self.backend == "local" and self.jobs == 1 else self._elsewhere
         for unit, result in run(_tasks(units, build, faults)):
