@@ -187,6 +187,12 @@ def pages(session: nox.Session) -> None:
     session.run("python", "docs/_ext/examples.py")
 
 
+@nox.session(venv_backend="none")
+def commands(session: nox.Session) -> None:
+    """Runs the shell commands of the pages as they are written, in a clone and an environment of their own."""
+    session.run(sys.executable, "docs/_ext/shell.py", external=True)
+
+
 @nox.session
 def examples(session: nox.Session) -> None:
     """Runs every example; their files go to a temporary folder."""
