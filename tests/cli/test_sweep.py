@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -36,12 +37,22 @@ def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_study_is_run_and_shown(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["sweep", "study.toml"]) == 0
     shown = capsys.readouterr()
-    assert shown.out.startswith("regret: mean ± standard error over the lanes\n")
-    assert [line.split()[:2] for line in shown.out.splitlines() if line.strip()[:1].isdigit()] == [
+    lines = shown.out.splitlines()
+    assert lines[:4] == [
+        "2 settings of η of eta_fucb (2), 60 rounds, 3 lanes, seed 0",
+        "",
+        "eta_fucb kept all promises in both settings; it has 2 variants.",
+        "UCB may have kept all promises (undecided).",
+    ]
+    assert lines[4].startswith("Of those that surely kept all promises, ")
+    assert "r-regret: mean ± standard error over the lanes" in lines
+    assert [line.split()[:2] for line in lines[4:] if line.strip()[:1].isdigit()] == [
         ["0", "1"],
         ["1", "10"],
     ]
-    assert shown.err == "wrote the results to sweep\n"
+    names = ["r_regret_over_eta.png", "missing_plays_all_arms_over_eta.png", "frontier.png"]
+    assert shown.err == f"wrote summary.parquet, lanes, {', '.join(names)} to sweep\n"
+    assert all(Path("sweep", name).is_file() for name in names)
     assert run(["sweep", "status", "sweep"]) == 0
     assert capsys.readouterr().out == (
         "2 settings, 3 different units of work (a policy in a setting)\n3 finished, 0 failed, 0 to be run\n"
@@ -52,6 +63,8 @@ def test_json_has_every_row(study: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert run(["sweep", "run", "study.toml", "--json", "--measure", "reward"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (found["settings"], found["axes"], len(found["results"])) == (2, ["eta"], 4)
+    assert found["answer"][0] == "eta_fucb kept all promises in both settings; it has 2 variants."
+    assert [one["settings"] for one in found["choices"]] == [1, 1, 1]
     assert set(found["results"][0]) == {"setting", "eta", "policy", "round", "measure", "n", "mean", "stderr"}
     assert run(["sweep", "status", "sweep", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["finished"] == 3
@@ -78,7 +91,7 @@ def test_a_failure_is_reported_after_the_rest(study: Path, capsys: pytest.Captur
     study.write_text(STUDY.replace("ETAS", "[1, -1]"))
     assert run(["sweep", "study.toml"]) == 2
     shown = capsys.readouterr()
-    assert "wrote the results to sweep" in shown.err
+    assert "wrote summary.parquet, lanes, " in shown.err
     assert "evenhand: 1 unit failed; the next run tries it again\n  eta_fucb, eta = -1: " in shown.err
     assert run(["sweep", "status", "sweep"]) == 0
     assert "failed: eta_fucb, eta = -1: " in capsys.readouterr().out
@@ -109,7 +122,10 @@ def test_a_study_without_a_sweep_says_what_is_missing(study: Path, capsys: pytes
 
 def test_a_study_is_checked_without_a_run(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["check", "study.toml"]) == 0
-    assert capsys.readouterr().out == "the study is valid in all of its 2 settings, and every promise can be kept\n"
+    first, second = capsys.readouterr().out.splitlines()
+    work = "2 settings, 3 different units of work (a policy in a setting)"
+    assert first == f"the study is valid in all of its {work}, and every promise can be kept"
+    assert re.fullmatch(r"it will take about \d+ s of processor time, by a pilot of each policy", second)
     study.write_text(STUDY.replace("policies[0].eta", "environment.fractions").replace("ETAS", "[0.2, 0.7]"))
     assert run(["check", "study.toml", "--json"]) == 2
     shown = capsys.readouterr()
@@ -118,6 +134,22 @@ def test_a_study_is_checked_without_a_run(study: Path, capsys: pytest.CaptureFix
     assert "study.toml: 3 units of the study cannot be run" in shown.err
     assert "eta_fucb, fractions = 0.2: policies[0].eta is missing: eta_fucb needs it" in shown.err
     assert not Path("sweep").exists()
+
+
+def test_a_dry_run_counts_what_is_there(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["sweep", "study.toml", "--dry-run"]) == 0
+    assert not Path("sweep").exists()
+    assert run(["sweep", "study.toml", "--no-figures"]) == 0
+    assert not list(Path("sweep").glob("*.png"))
+    capsys.readouterr()
+    assert run(["sweep", "study.toml", "--dry-run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "settings": 2,
+        "units": 3,
+        "kept": 3,
+        "faults": [],
+        "seconds": 0.0,
+    }
 
 
 def test_a_study_whose_promises_cannot_be_kept_in_a_setting(study: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -224,6 +224,13 @@ def test_a_quick_run_is_smaller_and_a_full_one_is_the_papers(store: Store, tmp_p
     assert (full.horizon, full.lanes) == (100_000, 100)
 
 
+def test_what_is_fast_in_full_is_not_reduced_and_can_contradict(store: Store) -> None:
+    whole = dataclasses.replace(TINY, quick=None)
+    assert (store.reduces(TINY), store.reduces(whole)) == (True, False)
+    setup = store.setup(whole, "p2a")
+    assert (setup.horizon, setup.lanes) == (100_000, 100)
+
+
 def test_the_user_s_data_are_put_into_the_configurations(tmp_path: Path) -> None:
     def put(config: dict[str, Any], path: Path) -> dict[str, Any]:
         return config | {"seed": len(path.name)}
@@ -422,7 +429,7 @@ def test_an_endless_interval_is_null_for_machines_and_a_word_for_people(store: S
 # --- what is kept of a full run ---------------------------------------------------------------------------------------
 
 
-def test_a_quick_run_that_decides_nothing_shows_the_verdict_of_the_full_run(store: Store) -> None:
+def test_a_quick_run_shows_the_verdict_of_the_full_run_beside_each(store: Store) -> None:
     experiment = claiming(finding(False), finding(True))
     report.keep(store, experiment, store.run(experiment), judge(experiment, {}, quick=True))
     entries = report.kept(store, {"P-2a": experiment})
@@ -432,7 +439,8 @@ def test_a_quick_run_that_decides_nothing_shows_the_verdict_of_the_full_run(stor
         assert f'<span class="chip full">full run: {verdict["full"]}</span>' in page
     sure = claiming(finding(True))
     report.keep(store, sure, store.run(sure), judge(sure, {}, quick=True))
-    assert report.kept(store, {"P-2a": sure})["P-2a"]["verdicts"][0]["full"] == ""
+    (decided,) = report.kept(store, {"P-2a": sure})["P-2a"]["verdicts"]
+    assert (decided["status"], decided["full"]) == ("confirmed", verdict["full"])
 
 
 def test_what_was_measured_by_other_code_is_told_on_the_first_page(written: Store) -> None:
@@ -494,7 +502,11 @@ def test_without_names_the_experiments_are_listed(tmp_path: Path, evenhand: Even
     listed = json.loads(evenhand("reproduce", "--json").stdout)
     assert [one["id"] for one in listed] == IDS
     assert not any(one["run"] for one in listed)
-    assert all(one["seconds"] > 0 for one in listed)
+    assert all(0 < one["quick_seconds"] <= one["full_seconds"] for one in listed)
+    assert max(map(len, shown.stdout.splitlines())) <= 80
+    for one in listed:
+        assert sum(one["kept"].values()) == len(report.full_runs()[one["id"]]["verdicts"])
+    assert listed[0]["kept"] == {"confirmed": 3, "holds in part": 1, "contradicted": 1, "open": 0}
     assert not (tmp_path / "reproduction").exists()
 
 
@@ -520,12 +532,12 @@ def test_what_cannot_be_run_is_told_in_a_line(
 
 @pytest.mark.parametrize("words", [[], pytest.param(["--again"], marks=pytest.mark.slow)])
 def test_an_interrupt_keeps_what_is_finished(words: list[str], tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "evenhand.cli.main", "reproduce", "C-2a", "--quick", "--jobs", "1", *words]
+    command = [sys.executable, "-m", "evenhand.cli.main", "reproduce", "W-5", "--quick", "--jobs", "1", *words]
     # A shell lets its background jobs ignore interrupts, and they would hand that down to the command.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
     signal.signal(signal.SIGINT, before)
-    first = tmp_path / "reproduction" / "quick" / "results" / "c2a-000"
+    first = tmp_path / "reproduction" / "quick" / "results" / EVERY["W-5"].parts[0]
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and not (first / "run.json").is_file():
         time.sleep(0.01)
@@ -538,9 +550,9 @@ def test_an_interrupt_keeps_what_is_finished(words: list[str], tmp_path: Path) -
     )
     assert "Traceback" not in errors
     runs = tmp_path / "reproduction" / "quick"
-    assert not Store(runs, quick=True).is_there(EVERY["C-2a"])
-    setup = Store(runs, quick=True).setup(EVERY["C-2a"], "c2a-000")
-    assert Store(runs, quick=True).stamp("c2a-000")["key"] == runner.key(setup)
+    assert not Store(runs, quick=True).is_there(EVERY["W-5"])
+    setup = Store(runs, quick=True).setup(EVERY["W-5"], EVERY["W-5"].parts[0])
+    assert Store(runs, quick=True).stamp(EVERY["W-5"].parts[0])["key"] == runner.key(setup)
 
 
 def movielens_copy(folder: Path, users: int) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,8 @@ from evenhand.cli.output import Interrupted, print_json
 if TYPE_CHECKING:
     from evenhand.papers.experiment import Experiment
     from evenhand.papers.runner import Store
+
+MARKS = {"confirmed": "✓", "holds in part": "½", "contradicted": "✗", "open": "?"}  # of claims, by what became of them
 
 
 def _ids() -> list[str]:
@@ -79,7 +82,7 @@ def store(out: Path, quick: bool, data: Sequence[Path], jobs: int, again: bool) 
 
 
 def show(place: Store, as_json: bool) -> None:
-    """List the experiments: what each is about, what it needs, about how long it takes, whether it has been run."""
+    """List the experiments by paper: what each is about, what became of its claims in full runs, how long it takes."""
     from rich.markup import escape
 
     from evenhand.cli import rendering
@@ -90,18 +93,29 @@ def show(place: Store, as_json: bool) -> None:
     if as_json:
         print_json(listed)
         return
-    table = rendering.table_of("experiment", "about", "paper", "data", "processor time", "run")
-    for facts in listed:
-        took = "" if facts["seconds"] is None else report.duration(facts["seconds"])
-        cells = (facts["title"], facts["paper"], facts["data"] or "", took, "yes" if facts["run"] else "")
-        table.add_row(f"[bold]{facts['id']}[/bold]", *map(escape, cells))
+    table = rendering.table_of("", "", *MARKS.values(), "quick", "full", right=True)
+    table.columns[1].justify, table.columns[1].no_wrap, table.columns[1].width = "left", False, 36
+    for paper, group in groupby(listed, key=lambda facts: facts["paper"]):
+        table.add_row("", f"[bold]{report.short_name(paper)}[/bold]  [dim]{paper}[/dim]")
+        for facts in group:
+            about = facts["title"] + (f" (data: {facts['data']})" if facts["data"] else "")
+            counts = (str(facts["kept"][status] or "") for status in MARKS)
+            times = (_short(facts[size]) for size in ("quick_seconds", "full_seconds"))
+            table.add_row(f"[bold]{facts['id']}[/bold]{'*' * facts['run']}", escape(about), *counts, *times)
+        table.add_section()
     console = rendering.console_for_tables()
     console.print(table)
-    total = sum(facts["seconds"] or 0.0 for facts in listed)
-    console.print(
-        f"all of them: about {report.duration(total)} of processor time, or half of that with two free cores"
-        f"{' in quick size' if place.quick else '; --quick runs smaller ones'}"
-    )
+    meaning = ", ".join(f"{mark} {status}" for status, mark in MARKS.items())
+    totals = [sum(facts[size] or 0 for facts in listed) for size in ("quick_seconds", "full_seconds")]
+    quick, full = map(report.duration, totals)
+    console.print(f"Claims in the kept full runs: {meaning}.{' * has been run.' * any(one['run'] for one in listed)}")
+    console.print(f"Processor time: {quick} with --quick, {full} in full; two free cores take half of it.")
+
+
+def _short(seconds: float | None) -> str:
+    if seconds is None:
+        return ""
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
 def run(names: Sequence[str], place: Store, as_json: bool) -> None:
@@ -121,7 +135,7 @@ def run(names: Sequence[str], place: Store, as_json: bool) -> None:
         where = f"[{number} of {len(wanted)}] {experiment.id}"
         progress.print(f"[bold]{escape(where)}[/bold]  {escape(experiment.title)}{_about(experiment, place)}")
         runs = place.run(experiment, lambda part: progress.print(f"    {escape(part)}"))
-        report.keep(place, experiment, runs, judge(experiment, runs, place.data, place.quick))
+        report.keep(place, experiment, runs, judge(experiment, runs, place.data, place.reduces(experiment)))
         report.write(place, known)
     found = report.kept(place, known)
     shown = [found[experiment.id] for experiment in wanted]
@@ -133,16 +147,18 @@ def run(names: Sequence[str], place: Store, as_json: bool) -> None:
 
 
 def _facts(experiment: Experiment, place: Store) -> dict[str, Any]:
-    from evenhand.papers.report import full_runs
+    from evenhand.papers.report import full_runs, kept_counts
 
-    size = "quick" if place.quick else "paper"
+    took = full_runs().get(experiment.id, {})
     return {
         "id": experiment.id,
         "title": experiment.title,
         "paper": experiment.paper,
         "figure": experiment.figure,
         "data": ", ".join(need.kind for need in experiment.data),
-        "seconds": full_runs().get(experiment.id, {}).get(size),
+        "kept": kept_counts(experiment.id),
+        "quick_seconds": took.get("paper" if experiment.quick is None else "quick"),
+        "full_seconds": took.get("paper"),
         "run": place.is_there(experiment),
     }
 
@@ -150,7 +166,7 @@ def _facts(experiment: Experiment, place: Store) -> dict[str, Any]:
 def _about(experiment: Experiment, place: Store) -> str:
     from evenhand.papers import report
 
-    seconds = _facts(experiment, place)["seconds"]
+    seconds = _facts(experiment, place)["quick_seconds" if place.quick else "full_seconds"]
     return "" if seconds is None else f"  [dim]about {report.duration(seconds)} of processor time[/dim]"
 
 
@@ -186,7 +202,9 @@ def _print_verdicts(shown: Sequence[dict[str, Any]]) -> None:
     from evenhand.papers import report
 
     colours = {"confirmed": "green", "contradicted": "red", "holds in part": "yellow", "undecided": "yellow"}
-    table = rendering.table_of("experiment", "claim", "verdict", "numbers that agree")
+    quick = any(verdict["full"] for one in shown for verdict in one["verdicts"])
+    columns = ["verdict", *(["kept full run"] if quick else []), "numbers that agree"]
+    table = rendering.table_of("experiment", "claim", *columns)
     for one in shown:
         for place, verdict in enumerate(one["verdicts"]):
             agree = sum(finding["mark"] == "agrees" for finding in verdict["findings"])
@@ -194,8 +212,8 @@ def _print_verdicts(shown: Sequence[dict[str, Any]]) -> None:
             table.add_row(
                 "" if place else one["id"],
                 escape(verdict["sentence"]),
-                f"[{colour}]{verdict['words']}[/{colour}]"
-                + (f"; full run: {verdict['full']}" if verdict["full"] else ""),
+                f"[{colour}]{verdict['words']}[/{colour}]",
+                *([verdict["full"]] if quick else []),
                 f"{agree} of {len(verdict['findings'])}" if verdict["findings"] else "",
             )
     console = rendering.console_for_tables()

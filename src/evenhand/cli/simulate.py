@@ -10,7 +10,7 @@ import typer
 
 from evenhand.cli.options import AsJson, ConfigPath, Horizon, Import, Jobs, Lanes, Out, Seed
 from evenhand.cli.output import Interrupted, note, print_json
-from evenhand.core.errors import EvenhandError, InfeasiblePromise, nearest, number_of
+from evenhand.core.errors import EvenhandError, InfeasiblePromise, nearest
 
 if TYPE_CHECKING:
     from evenhand.policy.composition import Policy
@@ -69,18 +69,11 @@ def _is_study(config: Path) -> bool:
 
 
 def _check_study(config: Path, as_json: bool) -> None:
-    from evenhand.cli.sweep import failed
+    from evenhand.cli.sweep import show_plan
+    from evenhand.studies.plan import plan
     from evenhand.studies.study import Study
-    from evenhand.studies.sweep import faults_of
 
-    study = Study.load(config)
-    faults = faults_of(study)
-    if as_json:
-        print_json({"settings": len(study), "faults": faults})
-    if faults:
-        raise failed(f"{config}: {number_of(len(faults), 'unit')} of the study cannot be run", faults)
-    if not as_json:
-        print(f"the study is valid in all of its {number_of(len(study), 'setting')}, and every promise can be kept")
+    show_plan(plan(Study.load(config)), config, as_json)
 
 
 def simulate(

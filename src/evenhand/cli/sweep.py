@@ -14,9 +14,13 @@ from evenhand.cli.output import Interrupted, note, print_json
 from evenhand.core.errors import EvenhandError, number_of
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from evenhand.studies.plan import Plan
     from evenhand.studies.results import SweepResults
 
 ROWS = 24  # settings at most whose results are printed
+BEST = 8  # policies with their values of the axes that are printed
 
 
 class _RunByDefault(Group):
@@ -34,7 +38,7 @@ app = App(
 )
 
 Measure = Annotated[
-    str | None, typer.Option(metavar="MEASURE", help="Measure to print. Default: regret, where there is any.")
+    str | None, typer.Option(metavar="MEASURE", help="Measure to print for few settings. Default: what was lost.")
 ]
 OutOfSweep = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder that `evenhand sweep` wrote.")]
 
@@ -58,6 +62,10 @@ def run(
         typer.Option(metavar="K/N", help="Run only the Kth of N parts; `evenhand sweep merge` joins them."),
     ] = None,
     again: Annotated[bool, typer.Option("--again", help="Run everything anew.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only report whether all can be run, and how long it will take.")
+    ] = False,
+    figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Draw figures of the axes.")] = True,
     measure: Measure = None,
     own: Import = None,
     as_json: AsJson = False,
@@ -68,18 +76,29 @@ def run(
 
     Examples:
         evenhand sweep study.toml --jobs 2
+        evenhand sweep study.toml --dry-run
         evenhand sweep study.toml --backend dask --address tcp://10.0.0.5:8786
         evenhand sweep run study.toml --shard 3/10 --out results/part3
     """
     from evenhand.studies.sweep import sweep
 
+    if dry_run:
+        from evenhand.studies.plan import plan
+        from evenhand.studies.store import Store
+        from evenhand.studies.study import Study
+
+        show_plan(plan(Study.load(study), Store(out)), study, as_json)
+        return
     try:
         results = sweep(study, out=out, jobs=jobs, backend=backend, address=address, shard=shard, again=again)
     except KeyboardInterrupt as interrupt:
         remedy = "without --again the same command continues" if again else "the same command continues"
         raise Interrupted(f"{str(interrupt) or 'interrupted'}; {remedy}") from None
-    _show(results, measure, as_json)
-    note(f"wrote the results to {out}" if shard is None else f"wrote part {shard} to {out}; join the parts with merge")
+    if shard is None:
+        _finish(results, out, measure, as_json, figures)
+    else:
+        _show(results, measure, as_json)
+        note(f"wrote part {shard} to {out}; join the parts with merge")
     _report_failures(results)
 
 
@@ -125,8 +144,7 @@ def merge(
     from evenhand.studies.sweep import merge
 
     results = merge(out, *(parts or []))
-    _show(results, measure, as_json)
-    note(f"wrote the results to {out}")
+    _finish(results, out, measure, as_json, figures=True)
     _report_failures(results)
 
 
@@ -141,7 +159,9 @@ def figure(
         ),
     ],
     out: FigureFile,
-    measure: Annotated[str, typer.Option(metavar="MEASURE", help="Measure of lines and heat maps.")] = "regret",
+    measure: Annotated[
+        str | None, typer.Option(metavar="MEASURE", help="Measure of lines and heat maps. Default: what was lost.")
+    ] = None,
     axes: Annotated[
         list[str] | None,
         typer.Option("--axis", metavar="AXIS", help="Axis of the study; give two for a heat map. Default: the first."),
@@ -171,36 +191,125 @@ def figure(
     note(f"wrote {out}")
 
 
+def _finish(results: SweepResults, out: Path, measure: str | None, as_json: bool, figures: bool) -> None:
+    """Draw the figures of a sweep that has results, and print what it answers."""
+    from evenhand.studies.configuration import Figures
+    from evenhand.studies.gallery import draw_all
+
+    asked = Figures.model_validate(results.study.config.get("figures", {}))
+    names = draw_all(results, out, asked.formats, asked.width) if figures and results.measures else []
+    _show(results, measure, as_json)
+    note(f"wrote {', '.join(['summary.parquet, lanes', *(f'{name}.{asked.formats[0]}' for name in names)])} to {out}")
+
+
+def show_plan(found: Plan, study: Path, as_json: bool) -> None:
+    """Print how much work a study is, whether every promise in it can be kept, and how long it will take."""
+    from dataclasses import asdict
+
+    from evenhand.studies.progress import duration
+
+    if as_json:
+        print_json(asdict(found))
+    if found.faults:
+        raise failed(f"{study}: {number_of(len(found.faults), 'unit')} of the study cannot be run", found.faults)
+    if as_json:
+        return
+    work = f"{number_of(found.settings, 'setting')}, {number_of(found.units, 'different unit')} of work"
+    print(f"the study is valid in all of its {work} (a policy in a setting), and every promise can be kept")
+    if found.kept:
+        print(f"{number_of(found.kept, 'unit is', 'units are')} finished already")
+    print(f"it will take about {duration(found.seconds or 0.0)} of processor time, by a pilot of each policy")
+
+
 def _show(results: SweepResults, measure: str | None, as_json: bool) -> None:
-    """Print the mean of a measure, a row for each setting and a column for each policy."""
+    """Print what the sweep answers, with its settings where they are few, and the policies in the order of success."""
     if as_json:
         from evenhand.simulation.files import without_infinities
 
         records = results.summary(*([measure] if measure else [])).to_dict("records")
-        print_json({"settings": len(results.study), "axes": results.axes, "results": without_infinities(records)})
+        answers = {"answer": results.answer, "choices": results.choices().to_dict("records")}
+        size = {"settings": len(results.study), "axes": results.axes}
+        print_json(size | without_infinities(answers | {"results": records}))
         return
     if not results.measures:
         return
+    from rich.markup import escape
+
     from evenhand.cli import rendering
+    from evenhand.studies.answer import measures_of
 
-    name = measure or next(one for one in (*PREFERRED, *results.measures) if one in results.measures)
-    rows = results.summary(name)
-    last = rows[rows["round"] == rows.groupby(["setting", "policy"])["round"].transform("max")]
-    policies = list(dict.fromkeys(last["policy"]))
-    table = rendering.table_of("setting", *results.axes, *policies)
-    settings = list(last.groupby("setting", sort=True))
-    for number, group in settings[:ROWS]:
-        cells = dict(zip(group["policy"], map(_mean, group["mean"], group["stderr"]), strict=True))
-        axes = [str(group[axis].iloc[0]) for axis in results.axes]
-        table.add_row(str(number), *axes, *(cells.get(label, "") for label in policies))
     console = rendering.console_for_tables()
-    print(f"{name}: mean ± standard error over the lanes")
+    console.print(f"[bold]{escape(_extent(results))}[/bold]\n", highlight=False)
+    for text in results.answer:
+        console.print(escape(text), highlight=False)
+    if len(results.study) <= ROWS:
+        _show_settings(console, results, measure or measures_of(results)[0])
+    if len(results.choices()) > 1:
+        _show_choices(console, results)
+
+
+def _extent(results: SweepResults) -> str:
+    """The settings, and the size of a run where all have the same."""
+    settings = results.settings()
+    axes = (f"{results.study.title(axis)} ({settings[axis].nunique():,})" for axis in results.axes)
+    runs = [result.results.information for _, result in results.finished]
+    sizes = {one: {run[one] for run in runs} for one in ("horizon", "lanes", "seed")}
+    words = {"horizon": "round", "lanes": "lane"}
+    same = [number_of(sizes[one].pop(), word) for one, word in words.items() if len(sizes[one]) == 1]
+    same += [f"seed {seed}" for seed in sizes["seed"] if len(sizes["seed"]) == 1]
+    return ", ".join([f"{number_of(len(results.study), 'setting')} of {', '.join(axes)}", *same])
+
+
+def _show_settings(console: Console, results: SweepResults, measure: str) -> None:
+    """The mean of a measure, a row for each setting and a column for each policy, with what became of its promises."""
+    from rich.markup import escape
+
+    from evenhand.cli import rendering
+    from evenhand.cli.results import MISSED, UNDECIDED
+
+    marks = {"missed": f" {MISSED}", "undecided": f" {UNDECIDED}"}
+    verdicts, last = results.verdicts(), results.last(measure)
+    policies = list(dict.fromkeys(last["policy"]))
+    table = rendering.table_of("setting", *map(results.study.symbol, results.axes), *policies)
+    for number, group in last.groupby("setting", sort=True):
+        means = zip(group["policy"], group["mean"], group["stderr"], strict=True)
+        cells = {
+            label: _mean(*value) + marks.get(verdicts[group["setting"].iloc[0], label], "") for label, *value in means
+        }
+        axes = [escape(str(group[axis].iloc[0])) for axis in results.axes]
+        table.add_row(str(number), *axes, *(cells.get(label, "") for label in policies))
+    console.print(f"\n{results.measure(measure).label}: mean ± standard error over the lanes", highlight=False)
     console.print(table)
-    if len(settings) > ROWS:
-        print(f"and {len(settings) - ROWS:,} more settings; all are in summary.parquet")
+    if {"missed", "undecided"} & set(verdicts.values()):
+        console.print(f"[dim]{MISSED} missed some promise, {UNDECIDED} undecided[/dim]", highlight=False)
 
 
-PREFERRED = ("regret", "r_regret", "reward")
+def _show_choices(console: Console, results: SweepResults) -> None:
+    """The policies with their values of the axes, the best ones first."""
+    from rich.markup import escape
+
+    from evenhand.cli import rendering
+    from evenhand.studies.answer import named
+
+    found = results.choices()
+    many = int(found["worlds"].iloc[0]) > 1
+    promised = bool(found[["kept", "missed", "undecided"]].to_numpy().sum())
+    columns = ["kept all promises"] * promised + ["reward per round"] + ["best in", "close in"] * many
+    columns += ["behind the best"]
+    table = rendering.table_of("policy", *columns, right=True)
+    for row in found.head(BEST).to_dict("records"):
+        counts = [f"{row['best']:,}", f"{row['close']:,}"] if many else []
+        known = row["low"] == row["low"] and row["behind"] > 0
+        behind = f"{row['behind']:.3g}" + f" ({row['low']:.2g} to {row['high']:.2g})" * known
+        cells = [f"{row['kept']:,} of {row['settings']:,}"] * promised + [f"{row['reward']:.4g}", *counts]
+        table.add_row(escape(named(results, row)), *cells, behind if row["behind"] == row["behind"] else "")
+    console.print(table)
+    if len(found) > BEST:
+        console.print(f"and {len(found) - BEST:,} more; `evenhand table` prints all", highlight=False)
+    among = " of those that surely kept all promises" * promised
+    note = f"Best: earns most{among}; differences are lane by lane, with 95% intervals."
+    world = " A world has one value of each axis that is not a policy's." * many
+    console.print(f"[dim]{note}{world}[/dim]", highlight=False)
 
 
 def _mean(mean: float, error: float) -> str:

@@ -167,6 +167,21 @@ def of_all(kept: int, missed: int, undecided: int) -> str:
     return listed(parts)
 
 
+def in_settings(kept: int, missed: int, undecided: int) -> str:
+    """In how many settings of a study a policy kept all of its promises, as the predicate of a sentence."""
+    count = kept + missed + undecided
+    if not count:
+        return "promised no share"
+    everywhere = "" if count == 1 else f" in {all_of(count)} settings"
+    if count in (kept, missed):
+        return f"kept all promises{everywhere}" if kept else f"missed some promise{everywhere}"
+    if undecided == count:
+        return f"may have kept all promises{everywhere} (undecided)"
+    parts = [f"kept all promises in {kept:,} of {count:,} {'setting' if count == 1 else 'settings'}"]
+    parts += [f"missed some in {missed:,}"] if missed else []
+    return listed(parts) + (f" ({undecided:,} undecided)" if undecided else "")
+
+
 def resting(owed: Sequence[tuple[str, float]]) -> str:
     """To whom plays are owed that wait for the next promise, the most first, without the full stop."""
     if not owed:

@@ -112,7 +112,7 @@ class Experiment:
     parts: tuple[str, ...]  # names of its configurations, in the paper's folder
     claims: tuple[PaperClaim, ...]  # what the paper says about it
     draw: Callable[[Runs], Figure]  # the figure, in the paper's form
-    quick: QuickSize  # the size of a quick run
+    quick: QuickSize | None = None  # the size of a quick run; None where the full size is quick enough
     choices: tuple[str, ...] = ()  # what the paper leaves open and how it was settled, a sentence each
     data: tuple[Data, ...] = ()  # the real data that it is about; each kind changes the configurations that it concerns
     timed: bool = False  # whether each policy is also run alone, some times, to take its time

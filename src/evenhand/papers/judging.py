@@ -44,7 +44,9 @@ def judged_again(entry: Mapping[str, Any], experiment: Experiment) -> dict[str, 
         verdicts[: len(experiment.claims)] = [
             replace(one, sentence=claim.sentence, source=claim.source, reading=claim.reading) for one, claim in claims
         ]
-    return {**entry, "verdicts": without_infinities([verdict.as_dict | {"full": ""} for verdict in verdicts])}
+    pairs = zip(verdicts, entry["verdicts"], strict=True)
+    again = [verdict.as_dict | {"full": kept["full"]} for verdict, kept in pairs]
+    return {**entry, "verdicts": without_infinities(again)}
 
 
 def _plain(value: object) -> Iterator[object]:

@@ -21,7 +21,7 @@ from evenhand.algorithms.citations import PAPERS
 from evenhand.core import glossary
 from evenhand.core.errors import EvenhandError
 from evenhand.core.files import write_whole
-from evenhand.judgement.claims import CONFIRMED, CONTRADICTED, CONTRADICTS, PARTLY, STATUSES, TOO_SMALL, ClaimVerdict
+from evenhand.judgement.claims import CONFIRMED, CONTRADICTED, CONTRADICTS, PARTLY, STATUSES, ClaimVerdict
 from evenhand.papers import origin
 from evenhand.papers.experiment import FOLDERS, Experiment, Runs
 from evenhand.papers.findings import findings, terms
@@ -73,7 +73,7 @@ def keep(store: Store, experiment: Experiment, runs: Runs, verdicts: Sequence[Cl
         "data": store.data_of(experiment),
         "tables": [asdict(table) for table in experiment.tables(runs)] if experiment.tables else [],
         "verdicts": [
-            verdict.as_dict | {"full": full_run(experiment.id, place) if verdict.status == TOO_SMALL else ""}
+            verdict.as_dict | {"full": full_run(experiment.id, place) if store.quick else ""}
             for place, verdict in enumerate(verdicts)
         ],
     }
@@ -165,6 +165,13 @@ def full_run(name: str, claim: int) -> str:
     return verdicts[claim] if claim < len(verdicts) else ""
 
 
+def kept_counts(name: str) -> dict[str, int]:
+    """How many of an experiment's claims a full run confirmed, found to hold in part, contradicted, and left open."""
+    first = Counter(words.partition(" (")[0] for words in full_runs().get(name, {}).get("verdicts", []))
+    decided = {status: first.pop(status, 0) for status in (CONFIRMED, PARTLY, CONTRADICTED)}
+    return decided | {"open": first.total()}
+
+
 def counted(entries: Iterable[Mapping[str, Any]], ours: bool | None = None) -> dict[str, int]:
     """How many claims have which verdict."""
     found = Counter(
@@ -240,7 +247,7 @@ def _paper(
     return {
         "key": key,
         "letter": "X" if about is None else key[0].upper(),
-        "short": "Beyond the papers" if about is None else about.short,
+        "short": short_name(key),
         "title": "Beyond the papers" if about is None else about.title,
         "citation": "What none of the five papers has; the claims are ours." if about is None else about.citation,
         "experiments": shown,
@@ -254,6 +261,11 @@ def _paper(
             "What holds in part": [_with_worst(claim) for claim in claims if claim["status"] == PARTLY],
         },
     }
+
+
+def short_name(key: str) -> str:
+    """The authors and the year of a paper; of none, what it is."""
+    return PAPERS[key].short if key in PAPERS else "Beyond the papers"
 
 
 def _with_worst(claim: dict[str, Any]) -> dict[str, Any]:

@@ -68,6 +68,10 @@ class Store:
         except EvenhandError as error:
             raise type(error)(f"{experiment.id}, {part}: {error}") from None
 
+    def reduces(self, experiment: Experiment) -> bool:
+        """Whether an experiment is run in a reduced size, which can contradict nothing."""
+        return self.quick and experiment.quick is not None
+
     def code(self, experiment: Experiment) -> str:
         """The version of the code that an experiment runs."""
         return code_of(*(self.setup(experiment, part) for part in experiment.parts))
@@ -215,7 +219,9 @@ def _times(setup: Setup) -> dict[str, list[float]]:
     return {label: times[1:] for label, times in seconds.items()}
 
 
-def _reduced(config: dict[str, Any], size: QuickSize) -> dict[str, Any]:
+def _reduced(config: dict[str, Any], size: QuickSize | None) -> dict[str, Any]:
+    if size is None:
+        return config
     horizon = config["horizon"] if size.horizon is None else min(size.horizon, config["horizon"])
     reduced = config | {"horizon": horizon, "lanes": min(size.lanes, config.get("lanes", size.lanes))}
     checkpoints = config.get("checkpoints")

@@ -10,10 +10,10 @@ import numpy as np
 
 from evenhand.core.errors import EvenhandError, nearest
 from evenhand.core.state import Array
-from evenhand.inference.means import student
+from evenhand.inference.means import mean_and_reach, student
 from evenhand.simulation.figures.panel import Sheet, mean_of, shade, whiskers
-from evenhand.simulation.figures.style import look, plain, styled, wrapped
-from evenhand.simulation.measures import MEASURES
+from evenhand.simulation.figures.style import LONGEST, look, plain, styled, wrapped
+from evenhand.studies.answer import GROUPS, less_than_best, measures_of
 from evenhand.studies.results import SweepResults
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ GEOMETRIC = 20.0  # ratio of the largest and the smallest value from which an ax
 
 @styled
 def lines(
-    results: SweepResults, measure: str = "regret", axis: str | None = None, *, title: str = "", width: str = ""
+    results: SweepResults, measure: str | None = None, axis: str | None = None, *, title: str = "", width: str = ""
 ) -> Figure:
     """A measure at the horizon over one axis of a study, a line for each policy, with 95% intervals.
 
@@ -35,7 +35,7 @@ def lines(
 
     Args:
         results: of a sweep.
-        measure: on the y axis.
+        measure: on the y axis; None for what was lost, r-regret where there are promises.
         axis: on the x axis; None for the first.
 
     Returns:
@@ -52,24 +52,25 @@ def lines(
         >>> lines(results).axes[0].get_xlabel()
         'eta'
     """
-    name = _axis(results, axis, 0)
-    rows = _last(results, measure)
+    name, measure = _axis(results, axis, 0), measure or measures_of(results)[0]
+    rows = results.last(measure)
     sheet = Sheet(dict.fromkeys(rows["policy"]), title=title, width=width)
     (axes,) = sheet.panels
     places, ticks = _places(results.settings()[name])
+    places = _grouped(places) if results.study.mode == "random" and ticks is None else places
     for place, (label, group) in enumerate(rows.groupby("policy", sort=False)):
         points, style = _mean_over(group, name, places), look(place, 1) | {"markevery": None}
         shade(axes, points["place"], points["mean"] - points["reach"], points["mean"] + points["reach"], style["color"])
         axes.plot(points["place"], points["mean"], label=sheet.name(str(label)), **style)
     _scale(axes, ticks, places)
-    sheet.label(name, _label(results, measure))
+    sheet.label(_name(results, name), results.measure(measure).axis)
     return sheet.finish(f"{_caption(results, rows, [name])}; band: 95% confidence interval")
 
 
 @styled
 def heatmap(
     results: SweepResults,
-    measure: str = "regret",
+    measure: str | None = None,
     x: str | None = None,
     y: str | None = None,
     *,
@@ -80,7 +81,7 @@ def heatmap(
 
     Args:
         results: of a sweep.
-        measure: that the colours show.
+        measure: that the colours show; None for what was lost, r-regret where there are promises.
         x: axis of the study; None for the first.
         y: axis of the study; None for the second.
 
@@ -98,10 +99,10 @@ def heatmap(
         >>> heatmap(results).axes[0].get_ylabel()
         'horizon'
     """
-    columns, rows = _axis(results, x, 0), _axis(results, y, 1)
+    columns, rows, measure = _axis(results, x, 0), _axis(results, y, 1), measure or measures_of(results)[0]
     if columns == rows:
         raise EvenhandError(f"a heat map needs two different axes, got {columns!r} twice")
-    found = _last(results, measure)
+    found = results.last(measure)
     policies = list(dict.fromkeys(found["policy"]))
     values = [_ordered(results.settings()[name]) for name in (columns, rows)]
     maps = {label: _grid(found[found["policy"] == label], columns, rows, values) for label in policies}
@@ -115,11 +116,11 @@ def heatmap(
         for side, names in ((axes.xaxis, values[0]), (axes.yaxis, values[1])):
             shown = np.unique(np.linspace(0, len(names) - 1, min(len(names), MANY)).round().astype(int))
             side.set_ticks(shown, [_text(names[place]) for place in shown])
-        axes.set_ylabel(rows)
+        axes.set_ylabel(_name(results, rows))
         axes.grid(visible=False)
         axes.set_title(sheet.name(label), loc="right", fontsize="medium")
-    sheet.panels[-1].set_xlabel(columns)
-    name = wrapped(_label(results, measure), figure.get_figheight() - 0.8, sheet.points)
+    sheet.panels[-1].set_xlabel(_name(results, columns))
+    name = wrapped(results.measure(measure).axis, figure.get_figheight() - 0.8, sheet.points)
     figure.colorbar(image, ax=sheet.panels, label=name)
     return sheet.finish(_caption(results, found, [columns, rows]), above_name=width == "column")
 
@@ -135,6 +136,9 @@ def frontier(
     width: str = "",
 ) -> Figure:
     """What fairness costs: reward against unfairness at the horizon, a line for each policy along an axis of a study.
+
+    The reward is less that of the best policy in the same world (the values of all axes that are not the policies'),
+    lane by lane, so that whiskers show what is noise between the policies.
 
     Args:
         results: of a sweep.
@@ -156,7 +160,7 @@ def frontier(
         'missing plays, all arms (plays)'
     """
     name = _axis(results, axis, 0)
-    across, up = _last(results, unfairness), _last(results, reward)
+    across, up = results.last(unfairness), less_than_best(results, reward)
     places, _ = _places(results.settings()[name])
     sheet = Sheet(dict.fromkeys(up["policy"]), title=title, width=width)
     (axes,) = sheet.panels
@@ -168,10 +172,9 @@ def frontier(
         if float(np.ptp(x["mean"])) or float(np.ptp(y["mean"])):
             _label_ends(axes, x, y, look(place, 1)["color"])
     axes.margins(0.1)
-    sheet.label(_label(results, unfairness), _label(results, reward))
-    return sheet.finish(
-        f"{_caption(results, up, [name])}; whiskers: 95% confidence intervals; {name} at the ends of each line"
-    )
+    sheet.label(results.measure(unfairness).axis, f"{results.measure(reward).label}, less that of the best")
+    ends = f"{_name(results, name)} at the ends of each line"
+    return sheet.finish(f"{_caption(results, up, [name])}; whiskers: 95% confidence intervals, lane by lane; {ends}")
 
 
 def _label_ends(axes: Axes, x: pd.DataFrame, y: pd.DataFrame, colour: str) -> None:
@@ -205,24 +208,32 @@ def _axis(results: SweepResults, name: str | None, place: int) -> str:
     return name
 
 
-def _last(results: SweepResults, measure: str) -> pd.DataFrame:
-    """The summary of a measure at the last checkpoint of each setting."""
-    rows = results.summary(measure)
-    return rows[rows["round"] == rows.groupby(["setting", "policy"])["round"].transform("max")]
-
-
 def _mean_over(rows: pd.DataFrame, axis: str, places: Mapping[Any, float]) -> pd.DataFrame:
     """For each value of an axis its place, the mean over everything else, and half of the 95% interval."""
     import pandas as pd
 
     found = []
-    for value, group in rows.groupby(axis, sort=False):
+    for place, group in rows.groupby(rows[axis].map(places), sort=True):
         error = np.sqrt((group["stderr"] ** 2).sum()) / len(group)  # settings have the same random numbers or others
         reach = student(int(group["n"].iloc[0])) * error
-        found.append(
-            {"value": value, "place": places[value], "mean": group["mean"].mean(), "reach": np.nan_to_num(reach)}
-        )
-    return pd.DataFrame(found).sort_values("place")
+        if group[axis].nunique() > 1:  # values that were drawn
+            reach = mean_and_reach(group["mean"].to_numpy())[1]
+        ends = {"value": group[axis].iloc[0], "mean": group["mean"].mean(), "reach": float(np.nan_to_num(reach))}
+        found.append({"place": place} | ends)
+    return pd.DataFrame(found)
+
+
+def _grouped(places: Mapping[Any, float]) -> dict[Any, float]:
+    """Many numbers that were drawn in groups of neighbours, each at the middle of its group."""
+    if len(places) <= MANY:
+        return dict(places)
+    groups = np.array_split(sorted(places), GROUPS)
+    return {value: float(np.median(group)) for group in groups for value in group.tolist()}
+
+
+def _name(results: SweepResults, axis: str) -> str:
+    """An axis as readers know it, as it can be drawn."""
+    return plain(results.study.title(axis), LONGEST[""])
 
 
 def _ordered(values: pd.Series) -> list[Any]:
@@ -240,13 +251,18 @@ def _places(values: pd.Series) -> tuple[dict[Any, float], list[Any] | None]:
 
 
 def _scale(axes: Axes, ticks: Sequence[Any] | None, places: Mapping[Any, float]) -> None:
-    numbers = np.array(list(places.values()))
+    from matplotlib.ticker import NullLocator
+
+    numbers = np.unique(list(places.values()))
     if ticks is not None:
         axes.set_xticks(
             range(len(ticks)), [plain(_text(one), 16) for one in ticks], rotation=0 if len(ticks) < 6 else 30
         )
     elif numbers.min() > 0 and numbers.max() / numbers.min() >= GEOMETRIC:
         axes.set_xscale("log")
+        shown = numbers[np.unique(np.linspace(0, len(numbers) - 1, min(len(numbers), 8)).round().astype(int))]
+        axes.set_xticks(shown, [f"{one:,.3g}" if one < 1000 else f"{one:,.0f}" for one in shown])
+        axes.xaxis.set_minor_locator(NullLocator())
 
 
 def _grid(rows: pd.DataFrame, columns: str, lines: str, values: Sequence[list[Any]]) -> Array:
@@ -271,12 +287,6 @@ def _cells(axes: Axes, grid: Array, filled: Array, width: str) -> None:
             axes.text(column, row, text, ha="center", va="center", color=colour, fontsize="x-small")
 
 
-def _label(results: SweepResults, measure: str) -> str:
-    """A measure with its unit."""
-    own = {name: one for _, result in results.finished for name, one in result.results.own.items()}
-    return MEASURES[measure].measure.axis if measure in MEASURES else own[measure].axis
-
-
 def _caption(results: SweepResults, rows: pd.DataFrame, shown: Sequence[str]) -> str:
     if rows.empty:
         raise EvenhandError("there are no results to draw")
@@ -285,7 +295,7 @@ def _caption(results: SweepResults, rows: pd.DataFrame, shown: Sequence[str]) ->
     lanes = rows["n"].unique()
     mean = mean_of(lanes[0]) if len(lanes) == 1 else "mean over the lanes"
     others = [name for name in results.axes if name not in shown and results.settings()[name].nunique() > 1]
-    over = f" and over {' and '.join(others)}" if others else ""
+    over = f" and over {' and '.join(_name(results, one) for one in others)}" if others else ""
     return f"{after}{mean}{over}"
 
 

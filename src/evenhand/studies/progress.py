@@ -36,7 +36,7 @@ class Progress:
             parts.append(f"{self.failed:,} failed")
         if self.worked and self.worked < self.work:
             seconds = (time.monotonic() - self.began) * (self.work / self.worked - 1.0)
-            parts.append(f"about {_duration(seconds)} left")
+            parts.append(f"about {duration(seconds)} left")
         return ", ".join(parts)
 
     def shown(self, pool: Pool, show: bool | None) -> AbstractContextManager[None]:
@@ -44,7 +44,8 @@ class Progress:
         return parallel.bar(self.total, lambda: (self.kept + self.done, self.text(pool.under_way)), show)
 
 
-def _duration(seconds: float) -> str:
+def duration(seconds: float) -> str:
+    """Seconds in words."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"

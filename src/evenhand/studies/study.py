@@ -7,6 +7,7 @@ import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +17,14 @@ import numpy as np
 from evenhand.core import validate
 from evenhand.core.errors import ConfigurationError, EvenhandError, nearest, shown
 from evenhand.core.parts import Part
-from evenhand.studies.configuration import short
+from evenhand.studies.configuration import grid_points, short
 from evenhand.studies.faults import toml
 from evenhand.studies.paths import put, steps
 
 MODES = ("full", "paired", "random")
 KEYS = ("mode", "points", "seed", "axes", "settings")
+#: Parameters whose letters readers know from the papers.
+SYMBOLS = {"eta": "η", "alpha": "α", "gamma": "γ", "delta": "δ", "epsilon": "ε", "tau": "τ"}
 AXIS = ("path", "values", "low", "high", "spacing", "points")
 
 
@@ -218,6 +221,48 @@ class Study:
             return list(_named(list(dict.fromkeys(key for one in self.listed for key in one))).values())
         return [axis.name for axis in self.axes]
 
+    @cached_property
+    def concerned(self) -> dict[str, set[str]]:
+        """By axis the labels of the policies whose tables it changes; none for an axis of the world or the run."""
+        labels: dict[str, set[str]] = {name: set() for name in self.names}
+        base = _tables(self.config)
+        for axis, value in self._alternatives():
+            if axis.paths[0].startswith("policies"):
+                other = _tables(axis.put(self.config, value))
+                labels[axis.name] |= {label for label in other if other[label] != base.get(label)}
+        return labels
+
+    def title(self, name: str) -> str:
+        """An axis as readers know it.
+
+        Args:
+            name: of the axis.
+
+        Returns:
+            Such as ``"η of TSCSF-B"`` or ``"success of the feedback"``.
+        """
+        path = next((axis.paths[0] for axis, _ in self._alternatives() if axis.name == name), name)
+        place, which, *inner = [*map(str, steps(path)), "", ""]
+        labels = self.concerned[name]
+        symbol = self.symbol(name)
+        if name != str(steps(path)[-1]):  # of the user's own
+            return symbol
+        if place == "policies" and 0 < len(labels) < len(_tables(self.config)):
+            return f"{symbol} of {' and '.join(sorted(labels))}"
+        return f"{symbol} of the {which}" if place == "environment" and inner[0] and name != "arms" else symbol
+
+    @staticmethod
+    def symbol(name: str) -> str:
+        """A parameter as it is written in formulas, or in words.
+
+        Args:
+            name: of the parameter.
+
+        Returns:
+            Such as ``"η"``; the name without underscores where it has no letter.
+        """
+        return SYMBOLS.get(name, name.replace("_", " "))
+
     def __len__(self) -> int:
         """Number of settings."""
         if self.listed:
@@ -268,6 +313,15 @@ class Study:
         for chosen in combined:
             yield list(zip(self.axes, chosen, strict=True))
 
+    def _alternatives(self) -> Iterator[tuple[Axis, Any]]:
+        """Each axis with each of its values, or with the ends of what is drawn."""
+        if self.listed:
+            for one in self._chosen():
+                yield from one
+        for axis in self.axes:
+            for value in axis.values or (axis.low, axis.high):
+                yield axis, value
+
     def _check(self) -> None:
         """Refuse axes that do not fit each other or lead nowhere."""
         if self.mode == "paired" and len({len(axis.values) for axis in self.axes}) > 1:
@@ -281,6 +335,11 @@ class Study:
                     raise error.at(*(("settings", place) if self.listed else ("axes", axis.key or axis.name))) from None
             if not self.listed:
                 break
+
+
+def _tables(config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The tables of the policies by label."""
+    return dict(point for table in config.get("policies", []) for point in grid_points(table))
 
 
 def _refuse_objects(value: object, *path: str | int) -> None:

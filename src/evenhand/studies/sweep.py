@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Any
 
 from evenhand.core.errors import EvenhandError
-from evenhand.simulation.simulate import checkpoint_rounds
-from evenhand.simulation.stages import drafts_of
 from evenhand.studies.pool import Pool
 from evenhand.studies.progress import Progress
 from evenhand.studies.results import SweepResults
@@ -138,21 +136,6 @@ def _run_missing(study: Study, store: Store, pool: Pool, shard: Shard | None, pr
     except KeyboardInterrupt:
         done = seen.kept + seen.done - seen.failed
         raise KeyboardInterrupt(f"interrupted: {done:,} of {seen.total:,} units are done and kept") from None
-
-
-def faults_of(study: Study) -> list[dict[str, str]]:
-    """The units of a study that cannot be run or whose promises cannot be kept, each with its error; none is run."""
-    builder, faults = Builder(study.folder), []
-    for unit in {unit.key: unit for unit in units_of(study)}.values():
-        try:
-            setup = builder.setup(unit)
-            setup.environment.check_horizon(setup.horizon)
-            checkpoint_rounds(setup.horizon, setup.checkpoints, setup.spacing)
-            for draft in drafts_of(setup.policies[unit.label], setup.environment, setup.promises, unit.label):
-                draft.checked(unit.label, setup.lanes)
-        except EvenhandError as error:
-            faults.append({"policy": unit.label, "setting": str(unit.setting), "error": str(error)})
-    return faults
 
 
 def _missing(units: list[Unit], store: Store) -> list[Unit]:

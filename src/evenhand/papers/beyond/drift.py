@@ -11,7 +11,7 @@ import numpy as np
 from evenhand.core.state import Array
 from evenhand.judgement.claims import Finding
 from evenhand.papers.claims import less, never_behind, together
-from evenhand.papers.experiment import CompletedRun, Experiment, PaperClaim, QuickSize, Runs, of_runs
+from evenhand.papers.experiment import CompletedRun, Experiment, PaperClaim, Runs, of_runs
 from evenhand.papers.panels import curves, finish, lanes_of
 from evenhand.papers.verdicts import below, within
 from evenhand.simulation.figures.panel import grid, mean_and_reach, whiskers
@@ -135,7 +135,6 @@ EXPERIMENTS = (
             ),
         ),
         draw=dynamic("d1"),
-        quick=QuickSize(lanes=10),
         choices=(RECALLED,),
     ),
     Experiment(
@@ -147,7 +146,6 @@ EXPERIMENTS = (
         parts=("d2", "d2-shares"),
         claims=_learns_anew("d2"),
         draw=dynamic("d2"),
-        quick=QuickSize(lanes=10),
         choices=(RECALLED,),
     ),
     Experiment(
@@ -169,6 +167,5 @@ EXPERIMENTS = (
             ),
         ),
         draw=over_shares,
-        quick=QuickSize(lanes=10),
     ),
 )

@@ -88,7 +88,7 @@ EXPERIMENTS = (
             ),
         ),
         draw=regrets({"m1": ""}),
-        quick=QuickSize(lanes=5, horizon=8000),
+        quick=QuickSize(lanes=20, horizon=16_000),
         choices=(SEEN,),
     ),
     Experiment(
@@ -141,7 +141,7 @@ EXPERIMENTS = (
             ),
         ),
         draw=regrets({"m2-geometric": "geometric delays", "m2-loss": "lost rewards"}),
-        quick=QuickSize(lanes=5, horizon=2000),
+        quick=QuickSize(lanes=20, horizon=8_000),
         choices=(SEEN,),
     ),
 )

@@ -8,7 +8,7 @@ import numpy as np
 
 from evenhand.core.state import Array
 from evenhand.judgement.claims import Finding
-from evenhand.papers.experiment import CompletedRun, Experiment, PaperClaim, QuickSize, Runs, of_runs
+from evenhand.papers.experiment import CompletedRun, Experiment, PaperClaim, Runs, of_runs
 from evenhand.papers.panels import lanes_of, name_arms
 from evenhand.papers.verdicts import KEPT, above, at, kept, shares, within
 from evenhand.simulation.figures.panel import bars, grid, mean_and_reach
@@ -135,7 +135,6 @@ EXPERIMENTS = (
             ),
         ),
         draw=of_brands,
-        quick=QuickSize(lanes=10, horizon=4000),
     ),
     Experiment(
         id="X-V",
@@ -161,6 +160,5 @@ EXPERIMENTS = (
             ),
         ),
         draw=of_floors,
-        quick=QuickSize(lanes=10, horizon=1000),
     ),
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenhand.judgement.claims import Finding
-from evenhand.papers.experiment import Experiment, PaperClaim, QuickSize, Runs, of_runs
+from evenhand.papers.experiment import Experiment, PaperClaim, Runs, of_runs
 from evenhand.papers.verdicts import above, at, below, count_lanes, ratio_below
 from evenhand.simulation.figures.panel import bars, grid, mean_and_reach
 
@@ -132,7 +132,6 @@ EXPERIMENTS = (
             ),
         ),
         draw=over_spreads,
-        quick=QuickSize(lanes=10, horizon=5000),
         choices=(
             "k³ and α = 2 were chosen among k², k³ and α = 2, 3, 4 after runs of prototypes had been seen; so were the "
             "bounds of the claims about the twelve spreads.",

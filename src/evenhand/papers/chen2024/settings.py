@@ -102,7 +102,6 @@ def _other_merits(
             *more,
         ),
         draw=figures.over_exponents(claims.exponent_parts(figure)),
-        quick=QuickSize(lanes=10, horizon=6100 if figure == 8 else 1500),
         choices=(HORIZON, RADIUS_ONLY, *choices, START, GREEDY_RATE, AXES),
     )
 
@@ -209,7 +208,6 @@ EXPERIMENTS = (
             ),
         ),
         draw=figures.both_radii("c1", with_shares=True),
-        quick=QuickSize(lanes=10, horizon=8000),
         choices=(
             RADIUS,
             "CUCB-D has two radii too, that of Chen et al. 2013, which its claims are about, and that of the paper's "
@@ -240,7 +238,7 @@ EXPERIMENTS = (
             ),
         ),
         draw=figures.over_delays(claims.DELAYS),
-        quick=QuickSize(lanes=10, horizon=2000),
+        quick=QuickSize(lanes=100, horizon=20_000),
         choices=("The paper does not list its delays; steps of 50 up to 300 are ours.", RADIUS, START),
     ),
     Experiment(
@@ -251,7 +249,6 @@ EXPERIMENTS = (
         parts=("c2b",),
         claims=_without_a_mean("c2b", "figure 2(b)"),
         draw=figures.both_radii("c2b"),
-        quick=QuickSize(lanes=10, horizon=4000),
         choices=(HORIZON, TAILS, RADIUS, START, GREEDY_RATE, AXES),
     ),
     Experiment(
@@ -265,7 +262,6 @@ EXPERIMENTS = (
         parts=("c2c",),
         claims=_without_a_mean("c2c", "figure 2(c)"),
         draw=figures.both_radii("c2c"),
-        quick=QuickSize(lanes=10, horizon=4000),
         choices=(HORIZON, LOSSES, RADIUS, START, GREEDY_RATE, AXES),
     ),
     Experiment(
@@ -306,7 +302,6 @@ EXPERIMENTS = (
             ),
         ),
         draw=figures.both_radii("c2d"),
-        quick=QuickSize(lanes=10, horizon=8000),
         choices=("The paper gives no horizon; 100,000 rounds are ours.", RADIUS, START, AXES),
     ),
     Experiment(
@@ -361,7 +356,6 @@ EXPERIMENTS = (
             ),
         ),
         draw=figures.both_radii("c3"),
-        quick=QuickSize(lanes=10, horizon=4000),
         choices=(
             "Conversion probabilities are numbers of conversions scaled to [0, 1], as the paper's text says; its code "
             "scales conversions per click.",
@@ -471,7 +465,7 @@ EXPERIMENTS = (
             ),
         ),
         draw=figures.times({"c9": "merit 1 + 2 μ⁴ (the paper's)", "c9-steep": "merit 1 + 50 μ⁴ (ours)"}),
-        quick=QuickSize(lanes=100, horizon=500),
+        quick=QuickSize(lanes=100, horizon=2000),
         choices=(
             "The paper solves the optimisation problem with a general solver that starts at random; Evenhand's "
             "solution is exact.",

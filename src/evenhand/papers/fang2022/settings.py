@@ -92,7 +92,6 @@ EXPERIMENTS = (
             ),
         ),
         draw=figures.over_horizons,
-        quick=QuickSize(lanes=10, horizon=4_000),
         choices=(
             DRAWN,
             "The paper names the ends of its horizons only; 500, 1,000, 2,000, …, 16,000 are ours.",
@@ -137,7 +136,6 @@ EXPERIMENTS = (
             ),
         ),
         draw=figures.over_scale,
-        quick=QuickSize(lanes=8, horizon=4_000),
         choices=(
             SCALES,
             "The paper does not list its values of η; steps of 0.1, and of 0.05 for the hard threshold, are ours. A "
@@ -228,7 +226,6 @@ EXPERIMENTS = (
             ),
         ),
         draw=figures.over_gaps,
-        quick=QuickSize(lanes=10),
         choices=(
             "The paper names no reward distribution and no number of runs here; Gaussian with standard deviation "
             "1/K and 50, as in its setting 1.",
@@ -254,7 +251,6 @@ EXPERIMENTS = (
             for rival in RIVALS
         ),
         draw=figures.frontiers(SETTING_5),
-        quick=QuickSize(lanes=6, horizon=4_000),
         choices=(
             "The paper gives no T and no values of the parameters here; T = 10,000 and η = 0.1, 0.3, 0.5, 0.7, 0.9, "
             "1 are ours, with the formulas of setting 2 for α and, for η₀, (1 − η) τ T / K.",
@@ -306,7 +302,6 @@ EXPERIMENTS = (
             ),
         ),
         draw=figures.beside_the_others,
-        quick=QuickSize(lanes=10),
         choices=(
             "The paper argues in section 5 and runs nothing; the problem, the horizons and the lanes are ours.",
             "Explore then commit with promises is NAIVE of Patil et al. 2019, which explores for (T² ln T)^(1/3) "

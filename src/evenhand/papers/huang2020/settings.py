@@ -10,7 +10,7 @@ import numpy as np
 
 from evenhand.core.errors import DataError
 from evenhand.datasets import movielens
-from evenhand.papers.experiment import Data, Experiment, PaperClaim, QuickSize
+from evenhand.papers.experiment import Data, Experiment, PaperClaim
 from evenhand.papers.huang2020 import claims, figures
 from evenhand.papers.huang2020.claims import BALANCED, BOUNDS, FILMS, FIRST, FREE, SECOND, ZOOM
 from evenhand.papers.verdicts import KEPT
@@ -18,7 +18,6 @@ from evenhand.theory.bounds import balancing_eta
 
 ETAS_ONE, ETAS_TWO = ("1", "10", "1000", "inf"), ("63.55", "inf")
 ENDS_ONE, ENDS_TWO = ([f" eta={eta}" for eta in etas] for etas in (ETAS_ONE, ETAS_TWO))
-SMALL = QuickSize(lanes=20, horizon=10_000)
 
 ONE = (
     "Three Bernoulli arms with means 0.4, 0.5, 0.7, available with probabilities 0.9, 0.8, 0.7 and promised 0.5, 0.6, "
@@ -182,7 +181,6 @@ EXPERIMENTS = (
             *_variants(FIRST, ENDS_ONE),
         ),
         draw=figures.over_etas(FIRST, ETAS_ONE),
-        quick=SMALL,
         choices=(AWAKE, INDEX, QUEUES, EXPECTED),
     ),
     Experiment(
@@ -204,7 +202,6 @@ EXPERIMENTS = (
             *_variants(SECOND, ENDS_TWO),
         ),
         draw=figures.over_etas(SECOND, ETAS_TWO),
-        quick=SMALL,
         choices=(AWAKE, INDEX, QUEUES, EXPECTED),
     ),
     Experiment(
@@ -235,7 +232,6 @@ EXPERIMENTS = (
             _kept(FIRST, " eta=1000"),
         ),
         draw=figures.final_shares(FIRST, "1000"),
-        quick=SMALL,
         choices=(AWAKE, INDEX, QUEUES),
     ),
     Experiment(
@@ -260,7 +256,6 @@ EXPERIMENTS = (
             _kept(SECOND, " eta=63.55"),
         ),
         draw=figures.final_shares(SECOND, "63.55"),
-        quick=SMALL,
         choices=(AWAKE, INDEX, QUEUES),
     ),
     Experiment(
@@ -285,7 +280,6 @@ EXPERIMENTS = (
             ),
         ),
         draw=figures.against_bounds,
-        quick=QuickSize(lanes=20, horizon=5000),
         choices=(
             AWAKE,
             INDEX,
@@ -327,7 +321,6 @@ EXPERIMENTS = (
         ),
         draw=figures.final_ratings,
         tables=figures.rating_tables,
-        quick=SMALL,
         choices=(
             "The paper does not say what a final rating is; since LFG's are said to be too high, it is read as the "
             "index, for TSCSF-B a draw from its posterior. The mean of the ratings received is shown beside it (ours).",
@@ -388,7 +381,6 @@ EXPERIMENTS = (
             *_variants(FILMS, (BALANCED, FREE)),
         ),
         draw=figures.films,
-        quick=SMALL,
         choices=(
             "The paper gives its Opt-F estimated availabilities, and explains with them that both algorithms earn more "
             "than it. Here Opt-F knows which sets of films are rated, and how often.",

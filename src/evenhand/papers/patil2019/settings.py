@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evenhand.papers.claims import less, near, never_behind
-from evenhand.papers.experiment import Experiment, PaperClaim, QuickSize
+from evenhand.papers.experiment import Experiment, PaperClaim
 from evenhand.papers.patil2019 import claims, figures
 from evenhand.papers.patil2019.claims import LIKE
 from evenhand.papers.verdicts import AT_MOST_LOGARITHMIC, KEPT
@@ -60,7 +60,6 @@ EXPERIMENTS = (
             ),
         ),
         draw=figures.over_rounds("p2a", ("regret",)),
-        quick=QuickSize(lanes=20, horizon=20_000),
         choices=(HORIZON, ETA, EPSILON, SURPLUS),
     ),
     Experiment(
@@ -118,7 +117,6 @@ EXPERIMENTS = (
             ),
         ),
         draw=figures.over_rounds("p2b", ("regret", "r_regret")),
-        quick=QuickSize(lanes=20, horizon=20_000),
         choices=(HORIZON, "The paper does not give its second value of r; 0.05 is ours.", ETA, EPSILON, SURPLUS),
     ),
     Experiment(
@@ -157,7 +155,6 @@ EXPERIMENTS = (
             ),
         ),
         draw=figures.over_eta,
-        quick=QuickSize(lanes=20, horizon=20_000),
         choices=(HORIZON, "The paper does not list its values of η; 0, 10⁻⁴, …, 1 are ours.", SURPLUS),
     ),
     Experiment(
@@ -196,7 +193,6 @@ EXPERIMENTS = (
             ),
         ),
         draw=figures.over_a_million,
-        quick=QuickSize(lanes=10, horizon=20_000),
         choices=("The paper gives no horizon; three are ours.", "20 lanes are ours."),
     ),
 )

@@ -154,7 +154,6 @@ EXPERIMENTS = (
         parts=claims.W2,
         claims=_spread_claims(claims.W2, claims.RULES),
         draw=figures.spreads(claims.W2, claims.RULES),
-        quick=QuickSize(lanes=30, horizon=10_000),
         choices=(
             HORIZON,
             VALUES,
@@ -175,7 +174,6 @@ EXPERIMENTS = (
         parts=claims.W3,
         claims=_spread_claims(claims.W3, (claims.COMPOSITE,), claims.RULES[:-1]),
         draw=figures.spreads(claims.W3, claims.RULES),
-        quick=QuickSize(lanes=30, horizon=10_000),
         choices=(
             HORIZON,
             VALUES,
@@ -196,7 +194,7 @@ EXPERIMENTS = (
         parts=claims.W4,
         claims=_spread_claims(claims.W4, (), claims.RULES[:-1]),
         draw=figures.spreads(claims.W4, claims.RULES[:-1]),
-        quick=QuickSize(lanes=30, horizon=10_000),
+        quick=QuickSize(lanes=100, horizon=30_000),
         choices=(
             HORIZON,
             VALUES,
@@ -343,7 +341,7 @@ EXPERIMENTS = (
             ),
         ),
         draw=figures.clicks,
-        quick=QuickSize(lanes=30, horizon=10_000),
+        quick=QuickSize(lanes=30, horizon=3_000),
         choices=(
             "The paper gives no horizon; 100,000 steps are ours.",
             "The paper does not say how many categories of advertisements it uses; seven, and two as a harder case, "
