@@ -20,6 +20,7 @@ WORDED = (
     "SECURITY.md",
     "CODE_OF_CONDUCT.md",
     "OWNER.md",
+    "paper",
     "src",
     "docs",
     "examples",

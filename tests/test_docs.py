@@ -531,17 +531,17 @@ def test_python_of_the_readme_prints_what_it_shows(capsys: pytest.CaptureFixture
     assert [line.rstrip() for line in capsys.readouterr().out.splitlines()] == shown.splitlines()
 
 
-def test_the_verdicts_of_the_readme_are_those_of_the_report() -> None:
+@pytest.mark.parametrize(
+    ("file", "heading"), [("README.md", "Five papers, judged"), ("paper/paper.md", "What it found out")]
+)
+def test_the_verdicts_that_are_told_are_those_of_the_report(file: str, heading: str) -> None:
     """Four numbers: confirmed, in part, contradicted, open."""
     kept = json.loads((DOCS / "_static" / "claims.json").read_text(encoding="utf-8"))["experiments"]
     judged = [verdict["status"] for one in kept if one["paper"] != "beyond" for verdict in one["verdicts"]]
     counts = [judged.count(status) for status in ("confirmed", "holds in part", "contradicted")]
-    _, _, rest = README.partition("## Five papers, judged")
-    assert [int(number) for number in re.findall(r"\b\d+\b", rest)[:5]] == [
-        len(judged),
-        *counts,
-        len(judged) - sum(counts),
-    ]
+    _, _, rest = (ROOT / file).read_text(encoding="utf-8").partition(heading)
+    told = [int(number) for number in re.findall(r"\b\d+\b", rest)[:5]]
+    assert told == [len(judged), *counts, len(judged) - sum(counts)]
 
 
 def test_links_of_the_readme_lead_somewhere() -> None:
