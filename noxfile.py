@@ -175,6 +175,13 @@ def docs(session: nox.Session) -> None:
 
 
 @nox.session
+def links(session: nox.Session) -> None:
+    """Whether the links of the documentation to other places still lead somewhere; needs a network."""
+    session.install("-e", ".[docs]")
+    session.run("python", "-m", "sphinx", "-q", "-b", "linkcheck", "docs", "docs/_build/links", *session.posargs)
+
+
+@nox.session
 def figures(session: nox.Session) -> None:
     """Draws the figures in docs/_static/figures that are out of date; ``-- --all`` draws all of them."""
     session.install("-e", ".[all]")

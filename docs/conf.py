@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
@@ -44,7 +45,17 @@ html_theme = "furo"
 html_title = f"Evenhand {version}"
 html_static_path = ["_static"]
 html_css_files = ["evenhand.css"]
-html_js_files = ["filter.js"]
+html_js_files = ["filter.js", "versions.js"]
+html_search_scorer = "_static/scorer.js"
+html_baseurl = os.environ.get("READTHEDOCS_CANONICAL_URL", "")
+# Where the site is built says where the source is; without it a page shows its own copy.
+github = "{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}".format_map(os.environ) if "GITHUB_REPOSITORY" in os.environ else ""
+repository = os.environ.get("READTHEDOCS_GIT_CLONE_URL", github).removesuffix(".git")
+if repository:
+    branch = os.environ.get("READTHEDOCS_GIT_IDENTIFIER", os.environ.get("GITHUB_REF_NAME", "main"))
+    html_theme_options = {"source_repository": repository, "source_branch": branch, "source_directory": "docs/"}
+linkcheck_ignore = [r"https?://(127\.0\.0\.1|localhost)"]
+linkcheck_anchors = False
 pygments_style = "friendly"
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True

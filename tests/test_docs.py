@@ -48,7 +48,7 @@ def loaded(name: str) -> Any:
 
 
 EXAMPLES, TABLES, FORMULAS, FACES = loaded("examples"), loaded("tables"), loaded("formulas"), loaded("faces")
-NOTEBOOKS, KEPT = loaded("notebooks"), loaded("kept")
+NOTEBOOKS, KEPT, VERSIONS = loaded("notebooks"), loaded("kept"), loaded("versions")
 #: Pages as they are written, without what is generated.
 WRITTEN: dict[str, str] = {path: (DOCS / path).read_text(encoding="utf-8") for path in EXAMPLES.pages()}
 PAGES = list(WRITTEN)
@@ -90,6 +90,53 @@ def rows(text: str) -> list[list[str]]:
 def codes(cell: str) -> set[str]:
     """What is set as code in a cell."""
     return set(re.findall(r"`([^`]+)`", cell))
+
+
+# Links and what raw pages show
+
+LINKED = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")] + [DOCS / path for path in PAGES]
+LINKS = re.compile(r"(?<!`)\]\(([^)\s]+)\)|\bhref=\"([^\"]+)\"")
+
+
+def anchors(text: str) -> set[str]:
+    """The anchors of a page: those of its headings, and those that are given."""
+    headings = re.findall(r"^#+ (.+)$", text, flags=re.MULTILINE)
+    plain = [re.sub(r"[^\w\- ]", "", re.sub(r"\{\w+\}", "", one)).strip().lower().replace(" ", "-") for one in headings]
+    return {*plain, *re.findall(r"^\(([\w-]+)\)=$", text, flags=re.MULTILINE)}
+
+
+@pytest.mark.parametrize("file", LINKED, ids=lambda file: file.relative_to(ROOT).as_posix())
+def test_links_within_the_repository_lead_to_a_file_and_a_heading(file: Path) -> None:
+    text = re.sub(r"^(```+|~~~+).*?^\1", "", file.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for target in ("".join(found) for found in LINKS.findall(text)):
+        path, _, anchor = target.partition("#")
+        if ":" not in target and not path.startswith("mailto"):
+            to = (file.parent / path).resolve() if path else file
+            assert to.exists(), f"{target}: no such file"
+            if anchor and to.suffix == ".md":
+                seen = page(to.relative_to(DOCS).as_posix()) if to.is_relative_to(DOCS) else to.read_text("utf-8")
+                assert anchor in anchors(seen), f"{target}: no such heading"
+
+
+def test_every_raw_page_has_a_title_and_a_sentence() -> None:
+    lists = {"howto/index.md", "concepts/index.md", "reference/index.md"}
+    for path in set(PAGES) - lists:
+        lines = re.sub(
+            r"\A---.*?^---$|<!--.*?-->|^```\{.*?^```$|:::.*", "", WRITTEN[path], flags=re.MULTILINE | re.DOTALL
+        )
+        title, *rest = [line for line in lines.splitlines() if line.strip()]
+        assert title.startswith("# "), path
+        assert any(line[0].isalpha() or line[0] in "*[`|" for line in rest), f"{path} is empty for who reads the file"
+
+
+def test_versions_stand_beside_each_other(tmp_path: Path) -> None:
+    (tmp_path / "built").mkdir()
+    (tmp_path / "built/index.html").write_text("0.1.0", encoding="utf-8")
+    for ref in ("v0.1.0", "latest", "v0.10.0", "v0.9.1"):
+        names = VERSIONS.publish(tmp_path / "built", tmp_path / "site", ref)
+    assert names == ["latest", "0.10.0", "0.9.1", "0.1.0"]
+    assert json.loads((tmp_path / "site/versions.json").read_text("utf-8")) == names
+    assert "url=0.10.0/" in (tmp_path / "site/index.html").read_text("utf-8")
 
 
 # The API

@@ -1,0 +1,17 @@
+// Pages that explain come before the names and attributes of the API; a page about the word comes first.
+'use strict';
+
+const EXPLAINS = /^(concepts|paths|howto|which-policy|fair|troubleshooting|glossary|reference\/algorithms)/;
+
+var Scorer = {
+  score: ([docname, title, anchor, description, score]) => score + (EXPLAINS.test(docname) ? 20 : 0)
+    - (docname.startsWith('reference/api/') ? 10 : 0),
+  objNameMatch: 4,
+  objPartialMatch: 1,
+  objPrio: { 0: 3, 1: 1, 2: -5 },
+  objPrioDefault: 0,
+  title: 25,
+  partialTitle: 15,
+  term: 5,
+  partialTerm: 2,
+};
