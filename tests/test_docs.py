@@ -129,6 +129,17 @@ def test_every_raw_page_has_a_title_and_a_sentence() -> None:
         assert any(line[0].isalpha() or line[0] in "*[`|" for line in rest), f"{path} is empty for who reads the file"
 
 
+#: What the raw page replaces by one note, or by the page of a link.
+NOTED = {"options", "commands", "common_options", "finding", "algorithm_details"}
+
+
+def test_what_is_generated_leaves_no_hole_in_a_raw_page() -> None:
+    for path, text in WRITTEN.items():
+        filled = {found[1] for found in TABLES.MARKER.finditer(text) if "<!-- end -->" in found[0]}
+        holes = {found[1] for found in TABLES.MARKER.finditer(text)} - filled - NOTED
+        assert not holes, f"{path}: what does a reader of the file see in place of {holes}?"
+
+
 def test_versions_stand_beside_each_other(tmp_path: Path) -> None:
     (tmp_path / "built").mkdir()
     (tmp_path / "built/index.html").write_text("0.1.0", encoding="utf-8")
