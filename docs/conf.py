@@ -46,7 +46,7 @@ html_title = f"Evenhand {version}"
 html_static_path = ["_static"]
 html_css_files = ["evenhand.css"]
 html_js_files = ["filter.js", "versions.js"]
-html_search_scorer = "_static/scorer.js"
+html_search_scorer = str(Path(__file__).parent / "_static" / "scorer.js")
 html_baseurl = os.environ.get("READTHEDOCS_CANONICAL_URL", "")
 # Where the site is built says where the source is; without it a page shows its own copy.
 github = "{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}".format_map(os.environ) if "GITHUB_REPOSITORY" in os.environ else ""
