@@ -97,6 +97,7 @@ def kinds_of(results: Results) -> dict[str, Drawing]:
         "curves": drawing(figures.curves, "regret", title=TITLE, bounds=bounds),
         "curves-log": drawing(figures.curves, "regret", log="xy", band="lanes"),
         "fractions": drawing(figures.fractions, title=TITLE),
+        "overview": drawing(figures.overview, title=TITLE),
         "shares-over-time": drawing(figures.shares_over_time, title=TITLE),
         "arms-over-time": drawing(figures.arms_over_time, title=TITLE),
         "spread-over-lanes": drawing(figures.spread_over_lanes, "regret", title=TITLE),

@@ -11,6 +11,7 @@ from evenhand.simulation.figures import delays as delays
 from evenhand.simulation.figures import draw_all as draw_all
 from evenhand.simulation.figures import fractions as fractions
 from evenhand.simulation.figures import frontier as frontier
+from evenhand.simulation.figures import overview as overview
 from evenhand.simulation.figures import paired_differences as paired_differences
 from evenhand.simulation.figures import save as save
 from evenhand.simulation.figures import shares_over_time as shares_over_time

@@ -17,7 +17,7 @@ from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
 
 from evenhand import Environment, EvenhandError, PerLane, Policy, Results, compare
-from evenhand.algorithms import eta_fucb, fucb, group_ts, group_ucb, lfg, thompson, ucb1
+from evenhand.algorithms import eta_fucb, fcts_d, fucb, group_ts, group_ucb, lfg, thompson, ucb1
 from evenhand.environment.drift import Piecewise
 from evenhand.environment.rewards import Bernoulli, Winners
 from evenhand.feedback import Bounded
@@ -484,10 +484,48 @@ def test_the_frontier_joins_the_policies_of_a_grid_with_their_intervals() -> Non
     assert [len(np.asarray(one.lines[0].get_xdata())) for one in lines if one.lines[0] is not None] == [3, 1]
     reward = found.policies["UCB1"].curves["reward"][-1]
     (ucb,) = (line for line in figure.axes[0].get_lines() if len(np.asarray(line.get_xdata())) == 1)
-    assert float(np.asarray(ucb.get_ydata())[0]) == pytest.approx(reward.mean())
+    most = max((one.curves["reward"][-1] for one in found.policies.values()), key=np.mean)
+    assert float(np.asarray(ucb.get_ydata())[0]) == pytest.approx((reward - most).mean())
+    assert figure.axes[0].get_ylabel() == "reward earned so far, less that of the best"
     assert legend_of(figures.frontier([found, found])) == ["LFG", "UCB1"]
     with pytest.raises(EvenhandError, match="no policy has both 'unfairnes' and 'reward'; these results have reward"):
         figures.frontier(found, unfairness="unfairnes")
+
+
+# --- one figure of a run ----------------------------------------------------------------------------------------------
+
+
+def titles(figure: Figure) -> list[str]:
+    return [axes.get_title(loc="left") for axes in figure.axes if axes.axison]
+
+
+def test_one_figure_has_shares_missing_plays_cost_and_frontier() -> None:
+    world = Environment(Bernoulli([0.8, 0.5, 0.3]), fractions=SHARES)
+    found = run({"FUCB": fucb(SHARES), "UCB1": ucb1()}, world=world)
+    figure = figures.overview(found, title="A run")
+    shown = ["shares and promises", "missing plays, all arms", "r-regret", "reward against missing plays"]
+    assert titles(figure) == shown
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["promised", "FUCB", "UCB1"]
+    ends = [float(np.asarray(one.get_ydata())[-1]) for one in figure.axes[2].get_lines()]
+    assert ends == pytest.approx([one.curves["r_regret"][-1].mean() for one in found.policies.values()])
+    assert titles(figures.overview(run({"FUCB": fucb(SHARES)}, world=world))) == shown[:3]
+    column = figures.overview(found, width="column")
+    assert (len(column.axes), column.get_figwidth()) == (4, 3.35)
+
+
+def test_one_figure_shows_what_there_is() -> None:
+    plain = Environment(Bernoulli([0.8, 0.5, 0.3]))
+    assert titles(figures.overview(run({"a": ucb1(), "b": ucb1()}, world=plain))) == ["shares", "regret"]
+    by_merit = Environment(Bernoulli([0.8, 0.5, 0.3]), merit=Power())
+    found = run({"a": fcts_d(merit=Power()), "b": fcts_d(merit=Power())}, world=by_merit)
+    assert titles(figures.overview(found))[1:] == ["fairness regret", "reward regret", "reward against fairness regret"]
+
+
+def test_figures_for_papers_have_serifs(tmp_path: Path) -> None:
+    found = run({"UCB1": ucb1()}, world=Environment(Bernoulli([0.8, 0.5])))
+    for width, serif in (("column", True), ("", False)):
+        figures.save(figures.fractions(found, width=width), tmp_path / "shares", ["svg"])
+        assert ("STIXGeneral" in (tmp_path / "shares.svg").read_text(encoding="utf-8")) == serif
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
@@ -546,7 +584,7 @@ def test_every_figure_of_the_results_at_once(tmp_path: Path) -> None:
     found = run({"plain": ucb1()}, world=Environment(Bernoulli([0.8, 0.5])))
     bounds = {"regret": {"plain": np.full(12, 9.0)}}
     names = figures.draw_all(found, tmp_path, bounds, title="One policy")
-    assert names == ["regret", "time_averaged_regret", "selection_fractions"]
+    assert names == ["overview", "regret", "time_averaged_regret"]
     assert sorted(path.stem for path in tmp_path.iterdir()) == sorted(2 * names)
     told = (tmp_path / "regret.svg").read_text(encoding="utf-8")
     assert "plain: bound" in told

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from evenhand.cli.options import FigureFile, Title, Width, format_of
 from evenhand.cli.output import note
-
-#: What a figure shows.
-Kind = Literal["curves", "shares", "shares-over-time", "arms-over-time", "differences", "lanes", "frontier", "delays"]
+from evenhand.studies.configuration import Kind
 
 
 def figure(
@@ -20,14 +18,18 @@ def figure(
         Kind,
         typer.Argument(
             metavar="KIND",
-            help="curves, shares, shares-over-time, arms-over-time, differences (paired), lanes (their spread), "
-            "frontier (reward against unfairness) or delays (when rewards become known).",
+            help="overview, curves, shares, shares-over-time, arms-over-time, differences (paired), lanes (their "
+            "spread), frontier (reward against unfairness) or delays (when rewards become known).",
         ),
     ],
     out: FigureFile,
     measure: Annotated[
-        str, typer.Option(metavar="MEASURE", help="Measure of curves, differences and lanes.")
-    ] = "regret",
+        str | None,
+        typer.Option(
+            metavar="MEASURE",
+            help="Measure of curves, differences and lanes. Default: r-regret where there are promises, else regret.",
+        ),
+    ] = None,
     policy: Annotated[
         str | None,
         typer.Option(
@@ -40,15 +42,17 @@ def figure(
     """Draw one figure of the results of a simulation.
 
     Examples:
+        evenhand figure results overview --out figure1.pdf --width text
         evenhand figure results curves --measure r_regret --out r_regret.pdf --width column
         evenhand figure results shares-over-time --policy FUCB --out shares.svg
         evenhand figure results differences --measure reward --policy LFG --out differences.png
     """
     from evenhand.simulation.figures.files import KINDS, save
     from evenhand.simulation.results import Results
+    from evenhand.simulation.verdicts import gap_measure
 
     found, ending = Results.load(results), format_of(out)
-    asked = {"measure": measure, "policy": policy}
+    asked = {"measure": measure or gap_measure(found.measures), "policy": policy}
     about = [asked[name] for name in KINDS[kind].asks]
     save(KINDS[kind].draw(found, *about, title=title, width="" if width == "screen" else width), out, [ending])
     note(f"wrote {out}")

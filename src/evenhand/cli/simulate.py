@@ -86,12 +86,16 @@ def simulate(
     own: Import = None,
     as_json: AsJson = False,
     figures: Annotated[
-        Figures, typer.Option(help="The figures of shares and of regret, those of all measures, or none.")
+        Figures, typer.Option(help="The overview and the figure of what was lost, those of all measures, or none.")
     ] = "main",
     wide: Annotated[bool, typer.Option("--wide", help="Print every arm and measure, with standard errors.")] = False,
     against: Annotated[
         str | None,
         typer.Option(metavar="LABEL", help="Print the paired differences of the other policies to this one."),
+    ] = None,
+    width: Annotated[
+        Literal["screen", "column", "text"] | None,
+        typer.Option(help="Size and letters of figures, for a screen or a paper. Default: the configuration."),
     ] = None,
 ) -> None:
     """Run a simulation, report which policies kept their promises, and write results and figures.
@@ -102,11 +106,16 @@ def simulate(
         evenhand simulate films.toml
         evenhand simulate films.toml --lanes 500 --jobs 2 --out runs/films
         evenhand simulate films.toml --against Thompson --wide
+        evenhand simulate films.toml --figures all --width column
         evenhand simulate results/curves.parquet --seed 2 --json
     """
+    from attrs import evolve
+
     setup = _setup(config, seed=seed, lanes=lanes, horizon=horizon)
     if against is not None and against not in setup.policies:
         raise EvenhandError(f"--against: there is no policy {against!r}{nearest(against, setup.policies)}")
+    if width is not None:
+        setup = evolve(setup, figures=evolve(setup.figures, width="" if width == "screen" else width))
     try:
         run(setup, jobs, out, as_json, figures, wide, against)
     except InfeasiblePromise as error:
@@ -263,10 +272,10 @@ def _draw(results: Results, setup: Setup, folder: Path, every: bool) -> list[str
     from evenhand.simulation.figures import bounds_of, draw_all
     from evenhand.simulation.verdicts import gap_measure
 
-    asked = setup.figures
+    asked, kinds = setup.figures, setup.figures.kinds + (("shares",) if every else ())
     drawn = asked.bounds and not setup.promises  # theorems are about promises that do not change
     bounds = bounds_of(setup.policies, setup.environment, results.rounds) if drawn else {}
-    style: dict[str, Any] = {"band": asked.band, "width": asked.width, "formats": asked.formats, "kinds": asked.kinds}
+    style: dict[str, Any] = {"band": asked.band, "width": asked.width, "formats": asked.formats, "kinds": kinds}
     measures = None if every else [gap_measure(results.measures)]
     names = draw_all(results, folder, bounds, asked.log, asked.title, measures=measures, **style)
     first, *others = asked.formats

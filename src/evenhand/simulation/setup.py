@@ -38,7 +38,7 @@ class FiguresSettings:
     band: str = "95%"
     width: str = ""
     formats: tuple[str, ...] = ("png", "svg")
-    kinds: tuple[str, ...] = ("curves", "shares")
+    kinds: tuple[str, ...] = ("overview", "curves")
 
 
 @frozen(eq=False)

@@ -43,7 +43,17 @@ RIGHT = {
 Count = Annotated[int, Field(ge=1, strict=True)]
 
 
-Kind = Literal["curves", "shares", "shares-over-time", "arms-over-time", "differences", "lanes", "frontier", "delays"]
+Kind = Literal[
+    "overview",
+    "curves",
+    "shares",
+    "shares-over-time",
+    "arms-over-time",
+    "differences",
+    "lanes",
+    "frontier",
+    "delays",
+]
 
 
 class Figures(BaseModel):
@@ -57,7 +67,7 @@ class Figures(BaseModel):
     band: Literal["95%", "standard error", "lanes", "none"] = "95%"
     width: Literal["", "column", "text"] = ""
     formats: Annotated[list[Literal["png", "svg", "pdf"]], Field(min_length=1)] = ["png", "svg"]
-    kinds: Annotated[list[Kind], Field(min_length=1)] = ["curves", "shares"]
+    kinds: Annotated[list[Kind], Field(min_length=1)] = ["overview", "curves"]
 
 
 class Config(BaseModel):

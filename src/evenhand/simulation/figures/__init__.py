@@ -4,6 +4,7 @@ from evenhand.simulation.figures.arrivals import delays
 from evenhand.simulation.figures.comparison import frontier, spread_over_lanes
 from evenhand.simulation.figures.files import draw_all, save
 from evenhand.simulation.figures.lines import bounds_of, curves, paired_differences
+from evenhand.simulation.figures.overview import overview
 from evenhand.simulation.figures.shares import arms_over_time, fractions, shares_over_time
 from evenhand.simulation.figures.style import COLOURS, DASHES, STYLE
 
@@ -18,6 +19,7 @@ __all__ = [
     "draw_all",
     "fractions",
     "frontier",
+    "overview",
     "paired_differences",
     "save",
     "shares_over_time",

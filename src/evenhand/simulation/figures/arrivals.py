@@ -49,7 +49,7 @@ def delays(
         An ordinary figure of matplotlib, with two panels.
 
     Raises:
-        EvenhandError: a model has no distribution of delays, or there is no such width.
+        EvenhandError: a model has no distribution of delays, a world has no delays, or there is no such width.
 
     Example:
         >>> from evenhand.delays import Geometric, PacketLoss
@@ -58,6 +58,8 @@ def delays(
         ['rounds since the play', 'rounds since the start']
     """
     found = _curves(source, np.asarray(means, dtype=float))
+    if not isinstance(source, Mapping) and not any(late.any() for late, _ in found.values()):
+        raise EvenhandError("this world has no delays to draw: each reward is known in the round of its play")
     latest = _latest(source, found)
     sheet = Sheet(found, title=title, width=width, heights=(1.0, 1.0))
     if width:

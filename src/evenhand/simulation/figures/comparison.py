@@ -15,6 +15,7 @@ from evenhand.simulation.figures.style import LETTER, LONGEST, apart, extent, lo
 from evenhand.simulation.results import Results
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 FAMILY = re.compile(r"\s+\w+=.*$")  # the values of a grid, at the end of a label
@@ -69,6 +70,8 @@ def frontier(
     """What fairness costs: reward against unfairness at the horizon, a point for each policy, with intervals.
 
     Policies of one grid, whose labels differ in what follows their names (``lfg eta=1``, ``lfg eta=10``), are joined.
+    The reward is less that of the policy that earned most, lane by lane, so that whiskers show what is noise between
+    policies; of several simulations, which may differ in their lanes, it is as it was earned.
 
     Args:
         results: of one simulation or several of the same world.
@@ -87,12 +90,7 @@ def frontier(
         'missing plays, all arms (plays)'
     """
     runs = [results] if isinstance(results, Results) else list(results)
-    families: dict[str, list[tuple[float, ...]]] = {}
-    for run in runs:
-        for label, record in run.policies.items():
-            if unfairness in record.curves and reward in record.curves:
-                x, y = (mean_and_reach(record.curves[measure][-1]) for measure in (unfairness, reward))
-                families.setdefault(FAMILY.sub("", label), []).append((*map(float, x), *map(float, y)))
+    families = families_of(runs, unfairness, reward)
     if not families:
         raise EvenhandError(
             f"no policy has both {unfairness!r} and {reward!r}; these results have {', '.join(runs[0].measures)}"
@@ -102,11 +100,32 @@ def frontier(
     for axes, part in sheet.parts:
         for place, family in enumerate(families):
             if family in part:
-                x, x_reach, y, y_reach = np.array(sorted(families[family])).T
-                large = max(4.5, 8.0 - place)  # of points on each other both are seen
-                whiskers(axes, place, sheet.name(family), x, y, y_reach, xerr=x_reach, markersize=large)
+                draw_frontier(axes, place, sheet.name(family), families[family])
         axes.margins(0.08, 0.18 if len(sheet.panels) > 1 else 0.1)  # so that markers are whole in a low panel
     sheet.panels[-1].set_xlabel(runs[0].measures[unfairness].axis)
-    sheet.panels[-1].set_ylabel(runs[0].measures[reward].axis)
+    label = runs[0].measures[reward]
+    sheet.panels[-1].set_ylabel(f"{label.label}, less that of the best" if len(runs) == 1 else label.axis)
     drawn = mean_of(runs[0].information["lanes"], "whiskers: 95% confidence intervals")
     return sheet.finish(f"after {runs[0].rounds[-1]:,} rounds, {drawn}")
+
+
+def families_of(
+    runs: Sequence[Results], unfairness: str, reward: str, apart: bool = False
+) -> dict[str, list[tuple[float, ...]]]:
+    """The points of each grid of policies, or of each policy ``apart``: x, half its interval, y, half its interval."""
+    families: dict[str, list[tuple[float, ...]]] = {}
+    for run in runs:
+        known = {label: one.curves for label, one in run.policies.items() if {unfairness, reward} <= one.curves.keys()}
+        most = max((curves[reward][-1] for curves in known.values()), key=np.mean, default=np.zeros(1))
+        for label, curves in known.items():
+            earned = curves[reward][-1] - (most if len(runs) == 1 else 0.0)
+            x, y = mean_and_reach(curves[unfairness][-1]), mean_and_reach(earned)
+            families.setdefault(label if apart else FAMILY.sub("", label), []).append((*map(float, x), *map(float, y)))
+    return families
+
+
+def draw_frontier(axes: Axes, place: int, name: str, points: Sequence[tuple[float, ...]]) -> None:
+    """The points of a grid of policies, joined, with whiskers."""
+    x, x_reach, y, y_reach = np.array(sorted(points)).T
+    large = max(4.5, 8.0 - place)  # of points on each other both are seen
+    whiskers(axes, place, name, x, y, y_reach, xerr=x_reach, markersize=large)

@@ -15,6 +15,7 @@ from evenhand.core.state import Array
 from evenhand.simulation.figures.arrivals import delays
 from evenhand.simulation.figures.comparison import frontier, spread_over_lanes
 from evenhand.simulation.figures.lines import curves, paired_differences
+from evenhand.simulation.figures.overview import overview
 from evenhand.simulation.figures.shares import arms_over_time, fractions, shares_over_time
 from evenhand.simulation.figures.style import style_for
 from evenhand.simulation.results import Results
@@ -32,6 +33,7 @@ class Kind(NamedTuple):
 
 #: By the names that a configuration and ``evenhand figure`` have for them.
 KINDS = {
+    "overview": Kind(overview),
     "curves": Kind(curves, ("measure",)),
     "shares": Kind(fractions),
     "shares-over-time": Kind(shares_over_time, ("policy",)),
@@ -76,7 +78,7 @@ def save(figure: Figure, path: str | os.PathLike[str], formats: Sequence[str] = 
     for name in formats:
         if name not in FORMATS:
             raise EvenhandError(f"there is no format {name!r}{nearest(name, FORMATS)}")
-        with mpl.rc_context(style_for("")):
+        with mpl.rc_context(style_for(str(figure.get_label()))):
             write_whole(path.with_name(f"{stem}.{name}"), partial(figure.savefig, **FORMATS[name]))
 
 
@@ -90,7 +92,7 @@ def draw_all(
     band: str = "95%",
     width: str = "",
     formats: Sequence[str] = ("png", "svg"),
-    kinds: Sequence[str] = ("curves", "shares"),
+    kinds: Sequence[str] = ("overview", "curves"),
     measures: Sequence[str] | None = None,
 ) -> list[str]:
     """Every figure of some kinds, into ``folder``; returns their names.
@@ -121,7 +123,7 @@ def draw_all(
         >>> import evenhand as eh
         >>> results = eh.simulate("ucb1", eh.Environment(eh.rewards.Bernoulli([0.8, 0.2])), horizon=50, lanes=4)
         >>> draw_all(results, pathlib.Path(tempfile.mkdtemp()))
-        ['regret', 'time_averaged_regret', 'selection_fractions']
+        ['overview', 'regret', 'time_averaged_regret']
     """
     for kind in kinds:
         if kind not in KINDS:

@@ -152,13 +152,24 @@ def _beside(labels: Iterable[str]) -> float:
 
 
 @styled
-def grid(items: Collection[Item], draw: Callable[[Axes, Item], None], columns: int = 3, note: str = "") -> Figure:
+def grid(
+    items: Collection[Item],
+    draw: Callable[[Axes, Item], None],
+    columns: int = 3,
+    note: str = "",
+    title: str = "",
+    labels: Sequence[str] = (),
+    *,
+    width: str = "",
+) -> Figure:
     """A panel for each item, in rows, with one legend below for all of them and a note in small print above."""
     from matplotlib.figure import Figure
 
-    across = min(columns, len(items))
+    across = 1 if width == "column" else min(columns, len(items))
     down = -(-len(items) // across)
-    figure = Figure(figsize=(max(across * CELL[0], 6.4), down * CELL[1] + 1.0), layout="constrained")
+    inches = WIDTHS[width] if width else max(across * CELL[0], 6.4)
+    high = down * (0.7 * inches / across if width else CELL[1]) + 1.0
+    figure = Figure(figsize=(inches, high), layout="constrained")
     axes = list(figure.subplots(down, across, squeeze=False).flat)
     handles: dict[str, Any] = {}
     for item, one in zip(items, axes, strict=False):
@@ -169,9 +180,13 @@ def grid(items: Collection[Item], draw: Callable[[Axes, Item], None], columns: i
         one.set_axis_off()
     if handles:
         entries = min(4 if across > 2 else 3 if across > 1 else 2, len(handles))
+        if labels:
+            entries = max(1, min(4, len(handles), int(inches / (0.7 + LETTER * max(map(extent, handles))))))
+        figure.set_figheight(high + 0.2 * max(0, -(-len(handles) // entries) - 2))
         figure.legend(handles.values(), handles.keys(), loc="outside lower center", ncols=entries)
-    if note:
-        figure.suptitle(note, fontsize=8, color=PALE, x=0.01, ha="left")
+    if note or title:
+        text = wrapped(title, inches, 11) + "\n" * bool(title) + wrapped(note, inches, 8)
+        figure.suptitle(text, fontsize=8, color=PALE, x=0.01, ha="left")
     return figure
 
 

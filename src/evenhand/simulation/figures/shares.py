@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 BARS = 12  # arms at most that are drawn as bars
 ROWS = 60  # arms at most that have a row each
+FEW = 30  # bars in a small panel
 LONG = 12  # letters of a name that fits below a bar
 SHOWN = 8  # arms that have a curve each
 
@@ -52,9 +53,17 @@ def fractions(results: Results, *, title: str = "", width: str = "") -> Figure:
         high = 1.6 + arms * max(0.19 if width else 0.26, 0.085 * policies) + (0.0 if width else 0.1 * policies)
     sheet = Sheet([*results.policies, "promised"], title=title, width=width, inches=inches)
     sheet.figure.set_figheight(high or sheet.figure.get_figheight())
-    draw(sheet, sheet.panels[0], results)
+    draw(sheet.panels[0], results, width)
     whisker = "whisker: 95% confidence interval" if arms <= ROWS else ""
     return sheet.finish(f"after {results.rounds[-1]:,} rounds, {mean_of(results.information['lanes'], whisker)}")
+
+
+def draw_shares(results: Results, axes: Axes, width: str) -> None:
+    """The shares in a small panel: bars of few arms with short names, rows of a few more, ranks of many."""
+    arms = len(results.names)
+    few = arms * len(results.policies) <= FEW and max(map(extent, results.names)) <= LONG * 3 / max(arms, 3)
+    draw = _bars if few else _rows if arms * len(results.policies) <= 2 * FEW else _ranks
+    draw(axes, results, width)
 
 
 def promised_by(results: Results, label: str) -> Array | None:
@@ -70,41 +79,43 @@ def _shares(results: Results, label: str) -> tuple[Array, Array, Array | None]:
     return *mean_and_reach((results.policies[label].pulls[-1] / results.rounds[-1]).T), promised_by(results, label)
 
 
-def _bars(sheet: Sheet, axes: Axes, results: Results) -> None:
+def _bars(axes: Axes, results: Results, width: str) -> None:
     arms, policies = len(results.names), len(results.policies)
     for place, label in enumerate(results.policies):
         mean, reach, promised = _shares(results, label)
-        middle, half = bars(axes, place, policies, mean, reach, label=sheet.name(label)), 0.42 / policies
+        middle, half = bars(axes, place, policies, mean, reach, label=plain(label, LONGEST[width])), 0.42 / policies
         if promised is not None:
             axes.hlines(promised, middle - half, middle + half, **_mark(axes))
-    axes.set_xticks(np.arange(arms), apart(results.names, LONGEST[sheet.width]))
+    axes.set_xticks(np.arange(arms), apart(results.names, LONGEST[width]))
     axes.grid(axis="x", visible=False)
     axes.set_xlabel("arm")
     axes.set_ylabel("share of the rounds")
 
 
-def _rows(sheet: Sheet, axes: Axes, results: Results) -> None:
+def _rows(axes: Axes, results: Results, width: str) -> None:
     arms, gap = len(results.names), 0.7 / len(results.policies)
     for place, label in enumerate(results.policies):
         mean, reach, promised = _shares(results, label)
         height = np.arange(arms) - 0.35 + (place + 0.5) * gap
         # Not clipped, so that markers at 0 are whole.
-        whiskers(axes, place, sheet.name(label), mean, height, xerr=reach, linestyle="", clip_on=False)
+        whiskers(axes, place, plain(label, LONGEST[width]), mean, height, xerr=reach, linestyle="", clip_on=False)
         if promised is not None:  # below the markers
             axes.vlines(promised, height - gap / 2, height + gap / 2, **_mark(axes) | {"zorder": 1.5})
-    axes.set_yticks(np.arange(arms), apart(results.names, LONGEST[sheet.width]))
+    axes.set_yticks(np.arange(arms), apart(results.names, LONGEST[width]))
     axes.set_ylim(arms - 0.4, -0.6)
     axes.set_xlim(left=0.0)
     axes.set_xlabel("share of the rounds")
 
 
-def _ranks(sheet: Sheet, axes: Axes, results: Results) -> None:
+def _ranks(axes: Axes, results: Results, width: str) -> None:
     arms = len(results.names)
     ranks = np.arange(1, arms + 1)
     for place, label in enumerate(results.policies):
         mean, _, promised = _shares(results, label)
         order = np.argsort(-mean, kind="stable")
-        axes.plot(ranks, mean[order], label=sheet.name(label), linewidth=1.6, clip_on=False, **look(place, arms))
+        axes.plot(
+            ranks, mean[order], label=plain(label, LONGEST[width]), linewidth=1.6, clip_on=False, **look(place, arms)
+        )
         if promised is not None:
             axes.step(ranks, promised[order], where="mid", **_mark(axes) | {"linewidth": 0.9})
     axes.set_yscale("symlog", linthresh=1.0 / arms)
@@ -183,6 +194,8 @@ def arms_over_time(results: Results, label: str | None = None, *, title: str = "
         >>> arms_over_time(results).axes[0].get_xlabel()
         'round'
     """
+    from matplotlib.colors import PowerNorm
+
     label = policy_in(results, label)
     pulls, arms = results.policies[label].pulls.mean(axis=1), len(results.names)
     edges = np.concatenate([[0], results.rounds])
@@ -190,7 +203,9 @@ def arms_over_time(results: Results, label: str | None = None, *, title: str = "
     sheet = Sheet(title=title, width=width)
     (axes,), figure = sheet.panels, sheet.figure
     figure.set_figheight(max(2.4, min(7.5, 1.3 + 0.16 * arms) if width else min(12.0, 1.3 + 0.24 * arms)))
-    mesh = axes.pcolormesh(edges, np.arange(arms + 1) - 0.5, between.T, cmap="cividis", vmin=0.0, rasterized=True)
+    most = float(np.quantile(between, 0.999)) or 1.0  # so that a start in which each arm plays in turn hides nothing
+    colours: Any = {"cmap": "cividis", "norm": PowerNorm(0.5, 0.0, most), "rasterized": True}
+    mesh = axes.pcolormesh(edges, np.arange(arms + 1) - 0.5, between.T, **colours)
     figure.colorbar(mesh, ax=axes, aspect=8.0 * figure.get_figheight(), label="share of the rounds")
     step = max(1, -(-arms // 40))
     axes.set_yticks(np.arange(0, arms, step), apart(results.names[::step], LONGEST[width] * 2 // 3))

@@ -46,7 +46,8 @@ STYLE: dict[Any, Any] = {
     "pdf.fonttype": 42,
     "axes.unicode_minus": True,
 }
-SMALL = {"font.size": 8, "lines.linewidth": 1.2, "axes.linewidth": 0.6, "xtick.major.width": 0.6}  # text in a paper
+SMALL: dict[Any, Any] = {"font.size": 8, "lines.linewidth": 1.2, "axes.linewidth": 0.6, "xtick.major.width": 0.6}
+SMALL |= {"mathtext.fontset": "stix"}
 
 
 def look(place: int, points: int, log: str = "") -> dict[str, Any]:
@@ -68,8 +69,8 @@ def style_for(width: str) -> dict[Any, Any]:
     """The settings of matplotlib for a figure of a width: ``"column"``, ``"text"``, or ``""`` for the screen."""
     if width and width not in WIDTHS:
         raise EvenhandError(f"must be 'column', 'text' or '', got {width!r}{nearest(width, WIDTHS)}", "width")
-    families = {"font.family": ["DejaVu Sans", *installed()]}
-    return STYLE | families | (SMALL if width else {})
+    first = ["STIXGeneral", "DejaVu Sans"] if width else ["DejaVu Sans"]  # with serifs, as the text of papers is
+    return STYLE | {"font.family": [*first, *installed()]} | (SMALL if width else {})
 
 
 #: Arguments that mean the same for several figures, whose docstrings need not describe them again.
@@ -91,9 +92,13 @@ def styled(draw: Callable[Given, Drawn]) -> Callable[Given, Drawn]:
     @wraps(draw)
     def inside(*given: Given.args, **options: Given.kwargs) -> Drawn:
         import matplotlib as mpl
+        from matplotlib.figure import Figure
 
         with mpl.rc_context(style_for(str(options.get("width", "")))):
-            return draw(*given, **options)
+            figure = draw(*given, **options)
+            if isinstance(figure, Figure):  # letters are chosen when it is saved
+                figure.set_label(str(options.get("width", "")))
+            return figure
 
     return inside
 
