@@ -228,15 +228,12 @@ class Record:
 
     def mark(self, now: float) -> None:
         """Continue the histories of counts and deficits after a decision or a lease."""
-        round, history = self.state.round, self.count_history
+        round, history, deficits = self.state.round, self.count_history, self.deficit_history
         history.decided = now
-        counts = self.counts() if round >= history.next else None
-        promised = self.fractions is not None and round >= self.deficit_history.next
-        deficits = self.owed() if promised else None
-        if counts is not None:
-            history.mark(round, now, counts, self.returned)
-        if self.fractions is not None and deficits is not None:
-            self.deficit_history.mark(round, now, deficits, self.promised)
+        if round >= history.next:
+            history.mark(round, now, self.counts(), self.returned)
+        if self.fractions is not None and round >= deficits.next:
+            deficits.mark(round, now, self.owed(), self.promised)
 
     @property
     def promised(self) -> Mask:

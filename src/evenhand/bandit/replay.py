@@ -32,20 +32,18 @@ class Recorder:
     """Says how the memories of the parts have changed since it was last asked, for a log."""
 
     def __init__(self, record: Record) -> None:
-        self._record, self._slots = record, recorded_slots(record)
+        self._record, self.slots = record, recorded_slots(record)
         self.mark()
 
     def mark(self) -> None:
         """Count changes from here."""
         state = self._record.state
-        self._before = {slot: copied(getattr(state, slot)) for slot in self._slots}
+        self._before = {slot: copied(getattr(state, slot)) for slot in self.slots}
 
     def changes(self) -> dict[str, Any]:
         """For each slot whose part remembers something else than before, the `difference`; and mark."""
-        if not self._slots:
-            return {}
         state = self._record.state
-        differences = {slot: difference(self._before[slot], getattr(state, slot)) for slot in self._slots}
+        differences = {slot: difference(self._before[slot], getattr(state, slot)) for slot in self.slots}
         found = {slot: part for slot, part in differences.items() if part is not None}
         for slot in found:
             self._before[slot] = copied(getattr(state, slot))

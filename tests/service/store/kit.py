@@ -190,7 +190,7 @@ def failing(database: Database, after: bool = False) -> Iterator[list[int]]:
         return OperationalError("COMMIT", {}, dialect.loaded_dbapi.OperationalError("the disk is gone"))
 
     def fail(connection: Any) -> None:
-        if connection.get_execution_options()["writes"]:
+        if connection.info["writes"]:
             if after:
                 dialect.do_commit(connection.connection)
             raise gone()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Generic, Protocol, TypeVar
 
 from starlette.datastructures import Headers
@@ -166,7 +167,7 @@ def _check_local(headers: Headers) -> None:
     """Refuse a request that was not sent to this computer by its own name: a website may direct a browser here."""
     remedy = "create a key (`evenhand keys create NAME --scope read`) or use http://localhost"
     hosts = headers.getlist("host")
-    if len(hosts) != 1 or not is_loopback(host_name(hosts[0])):
+    if len(hosts) != 1 or not _is_local(hosts[0]):
         host = repr(hosts[0][:100]) if hosts else "no host"
         raise Refused(
             "forbidden", f"without a key only requests to this computer are accepted, not to {host}; {remedy}"
@@ -178,6 +179,12 @@ def _check_local(headers: Headers) -> None:
             f"without a key only requests from this computer are accepted; a proxy has forwarded this one "
             f"({proxy_header}); {remedy}",
         )
+
+
+@lru_cache(100)
+def _is_local(host: str) -> bool:
+    """Whether a header ``Host`` names this computer."""
+    return is_loopback(host_name(host))
 
 
 def host_name(host: str) -> str:

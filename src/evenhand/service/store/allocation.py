@@ -6,9 +6,9 @@ import logging
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, Row, bindparam, select
+from sqlalchemy import Connection, bindparam, select
 
 from evenhand.bandit import saved
 from evenhand.bandit.changes import use_names
@@ -20,7 +20,7 @@ from evenhand.core.version import __version__
 from evenhand.messages.rules import ALLOCATION, matches
 from evenhand.service.store import seals, tables
 from evenhand.service.store.arms import read_names, write_names
-from evenhand.service.store.database import Chosen, Database, insert_rows
+from evenhand.service.store.database import Chosen, Database, Statement, insert_rows
 from evenhand.service.store.errors import UnknownAllocation
 from evenhand.service.store.events import Event, bandit_from, fold
 from evenhand.service.store.reader import START, Place, linked, next_rows
@@ -28,11 +28,28 @@ from evenhand.service.store.snapshots import Snapshot, last_snapshot
 
 LOG = logging.getLogger("evenhand.store")
 NAMING = ("change", "state")  # kinds of events after which the names of arms may be others
-AllocationRow = Row[int, int, str, int, float | None, str, int]  # see `ROWS`
-ROWS = select(*(tables.allocations.c[name] for name in ("id", "sequence", "chain", "round", "due", "name", "named")))
-ONE = ROWS.where(tables.allocations.c.name == bindparam("name"))
-LOCKED = ONE.with_for_update(key_share=True)  # rows that refer to it, as snapshots, can be written
-FREE = Chosen(ROWS.with_for_update(key_share=True, skip_locked=True), tables.allocations.c.name)
+
+
+class AllocationRow(NamedTuple):
+    """What is stored of an allocation as a whole; its columns have the same names."""
+
+    id: int
+    sequence: int
+    chain: str
+    round: int
+    due: float | None
+    name: str
+    named: int
+
+
+_OF = tables.allocations.c
+ROWS = select(*(_OF[name] for name in AllocationRow._fields))
+_BY_NAME = ROWS.where(_OF.name == bindparam("name"))
+ONE = Statement(_BY_NAME)
+LOCKED = Statement(_BY_NAME.with_for_update(key_share=True))  # rows that refer to it, as snapshots, can be written
+FREE = Chosen(ROWS.with_for_update(key_share=True, skip_locked=True), _OF.name)
+GOING_ON = ("algorithm", "arms", "sequence", "chain", "round", "closed", "due")  # columns that events change
+GONE_ON = Statement(seals.ADDED["answered"].values({name: bindparam(name) for name in GOING_ON}))
 
 
 @dataclass(slots=True)
@@ -63,7 +80,7 @@ class Allocation:
     ) -> None:
         """Record an event that the bandit has applied, and the id of the API key that caused it."""
         self.sequence += 1
-        if memory := self.recorder.changes():
+        if self.recorder.slots and (memory := self.recorder.changes()):
             body = {**body, "memory": memory}
         self.unwritten.append(Event(self.sequence, time, kind, round, body, key=key))
 
@@ -126,20 +143,21 @@ def write_events(connection: Connection, allocations: Mapping[int, Allocation], 
             values = row_values(one.bandit, one.sequence, one.chain, one.closed)
             rows.append({"of": id, "by": answered.get(id, 0) % seals.LIMIT, **values})
             one.rows = []
-        if len(one.names) < len(one.bandit.names):
-            write_names(connection, id, len(one.names), one.bandit.names[len(one.names) :])
-            one.names = one.bandit.names
+        names = one.bandit.arms.names
+        if len(one.names) < len(names):
+            write_names(connection, id, len(one.names), names[len(one.names) :])
+            one.names = names
     if events:
         insert_rows(connection, tables.events, events)
     if rows:
-        connection.execute(seals.ADDED["answered"], rows)
+        GONE_ON.write(connection, rows)
 
 
 def row_values(bandit: Record, sequence: int, chain: str, closed: bool) -> dict[str, Any]:
     """What the row of an allocation says of its bandit after an event, beside its name and its time of creation."""
     return {
         "algorithm": bandit.label[:100],
-        "arms": len(bandit.names) - len(bandit.retired),
+        "arms": len(bandit.arms.names) - len(bandit.arms.retired),
         "sequence": sequence,
         "chain": chain,
         "round": int(bandit.state.round),
@@ -169,10 +187,10 @@ def row_of(connection: Connection, name: str, lock: bool = False) -> AllocationR
     """What is stored of an allocation as a whole; with a lock no other process can write."""
     row = None
     if matches(ALLOCATION, name):  # not every string can be used in a query
-        row = connection.execute(LOCKED if lock else ONE, {"name": name}).one_or_none()
+        row = next(iter((LOCKED if lock else ONE).rows(connection, {"name": name})), None)
     if row is None:
         raise UnknownAllocation(f"there is no allocation {name!r}")
-    return row
+    return AllocationRow(*row)
 
 
 def rows_to_go_on(connection: Connection, names: Sequence[str]) -> dict[str, AllocationRow]:
@@ -180,7 +198,8 @@ def rows_to_go_on(connection: Connection, names: Sequence[str]) -> dict[str, All
 
     So nobody waits for a lock who has another one, for which somebody else might wait.
     """
-    return {row.name: row for row in FREE.rows(connection, [(name,) for name in names])}
+    rows = [AllocationRow(*row) for row in FREE.rows(connection, [(name,) for name in names])]
+    return {row.name: row for row in rows}
 
 
 def loaded(connection: Connection, row: AllocationRow, name: str) -> Allocation:

@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 
 from sqlalchemy import Connection, select
 
-from evenhand.core.errors import MissingPart, StateError
+from evenhand.core.errors import EvenhandError, MissingPart, StateError
 from evenhand.service.store import seals, tables
 from evenhand.service.store.allocation import AllocationRow, row_of
 from evenhand.service.store.database import LOG, Database
@@ -22,18 +22,25 @@ Checked = dict[int, tuple[Place, str]]
 
 @contextmanager
 def isolated(database: Database, name: str, id: int | None = None) -> Iterator[None]:
-    """Raise for whatever is wrong with what is stored of an allocation that it is damaged, and what is to be done."""
+    """Raise errors `as_reported`."""
     try:
         yield
-    except MissingPart as error:
+    except (MissingPart, StateError) as error:
+        raise as_reported(database, error, name, id) from error
+
+
+def as_reported(database: Database, error: EvenhandError, name: str, id: int | None) -> EvenhandError:
+    """An error, or for one about what is stored of an allocation, that it is damaged, and what is to be done."""
+    if isinstance(error, MissingPart):
         if id is not None:
             database.without_part.add(id)
-        raise MissingPart(f"allocation {name!r} {error}") from None
-    except StateError as error:
-        if id is not None and not fault_of(database, id):
-            database.checked[id] = START, str(error)
-            LOG.error("allocation %s is damaged: %s", name, error)
-        raise DamagedAllocation(damaged(name, str(error))) from error
+        return MissingPart(f"allocation {name!r} {error}")
+    if not isinstance(error, StateError):
+        return error
+    if id is not None and not fault_of(database, id):
+        database.checked[id] = START, str(error)
+        LOG.error("allocation %s is damaged: %s", name, error)
+    return DamagedAllocation(damaged(name, str(error)))
 
 
 def damaged(name: str, fault: str) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import Any, Literal
 
-from sqlalchemy import BigInteger, Connection, bindparam, select, update
+from sqlalchemy import BigInteger, Connection, bindparam, literal_column, select, update
 
 from evenhand.service.store import tables
 
@@ -19,7 +19,7 @@ _ALL = tables.allocations.c
 _ONE = update(tables.allocations).where(_ALL.id == bindparam("of"))
 #: Adds ``by`` to a sum of the allocation ``of``; with further values, these are written, too.
 ADDED = {
-    which: _ONE.values({which: (_ALL[which] + bindparam("by", type_=BigInteger)) % LIMIT})
+    which: _ONE.values({which: (_ALL[which] + bindparam("by", type_=BigInteger)) % literal_column(str(LIMIT))})
     for which in ("named", "answered")
 }
 ANSWER = (tables.answers.c.key, tables.answers.c.digest, tables.answers.c.time, tables.answers.c.body)

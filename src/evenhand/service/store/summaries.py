@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Connection, delete, select
@@ -16,7 +16,7 @@ from evenhand.core.version import __version__
 from evenhand.messages.answers import AllocationHealth
 from evenhand.service.json import encode
 from evenhand.service.store import tables
-from evenhand.service.store.allocation import ROWS
+from evenhand.service.store.allocation import ROWS, AllocationRow
 from evenhand.service.store.checked import check, fault_of, isolated
 from evenhand.service.store.database import Chosen, Database, insert_rows
 from evenhand.service.store.errors import DamagedAllocation
@@ -26,7 +26,7 @@ LISTED = 1000  # events that a page of a list checks after a start, in 25 ms; a 
 READER = TypeAdapter(AllocationHealth)
 _ALL, _KEPT = tables.allocations, tables.summaries
 KEPT = Chosen(
-    ROWS.add_columns(_KEPT.c.chain.label("of"), _KEPT.c.evenhand, _KEPT.c.body).join_from(
+    ROWS.add_columns(_KEPT.c.chain, _KEPT.c.evenhand, _KEPT.c.body).join_from(
         _ALL, _KEPT, _KEPT.c.allocation == _ALL.c.id, isouter=True
     ),
     _ALL.c.name,
@@ -41,7 +41,7 @@ class Summary(NamedTuple):
     health: AllocationHealth | None
 
 
-def mark_of(database: Database, row: Any, now: float) -> str | None:
+def mark_of(database: Database, row: AllocationRow, now: float) -> str | None:
     """What changes with every event of an allocation; None where an event is due, or it is damaged."""
     due = row.due is not None and row.due <= now
     return None if due or fault_of(database, row.id) else str(row.chain)
@@ -51,16 +51,17 @@ def read(database: Database, names: Sequence[str], now: float) -> dict[str, Summ
     """The summaries of allocations, by name; those of damaged ones have no health."""
     left, found = LISTED, dict[str, Summary]()
     with database.transaction(writes=False) as connection:
-        for row in KEPT.rows(connection, [(name,) for name in names]).all() if names else ():
+        for *known, of, version, body in list(KEPT.rows(connection, [(name,) for name in names])):
+            row = AllocationRow(*known)
             at = database.checked.get(row.id, (START, ""))[0]
             if left > 0 and at.sequence < row.sequence:
                 with suppress(DamagedAllocation), isolated(database, row.name, row.id):
                     check(database.checked, connection, row, left)
                 left -= database.checked[row.id][0].sequence - at.sequence
             mark = mark_of(database, row, now)
-            latest = mark is not None and (mark, __version__) == (row.of, row.evenhand)
+            latest = mark is not None and (mark, __version__) == (of, version)
             kept = latest and row.id not in database.without_part
-            found[row.name] = Summary(row.id, mark, parsed(row.body) if kept else None)
+            found[row.name] = Summary(row.id, mark, parsed(body) if kept else None)
     return found
 
 

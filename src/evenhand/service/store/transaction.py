@@ -11,15 +11,14 @@ from typing import Any, Protocol
 
 from pydantic import TypeAdapter
 from sqlalchemy import Connection, func, select
-from sqlalchemy.exc import DBAPIError, TimeoutError
 
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.service.json import encode
 from evenhand.service.store import seals, tables
 from evenhand.service.store.allocation import Allocation, AllocationRow, loaded, row_of, rows_to_go_on, write_events
-from evenhand.service.store.checked import check, fault_of, isolated
+from evenhand.service.store.checked import as_reported, check, fault_of, isolated
 from evenhand.service.store.commands import Answer, Command, CommandContext
-from evenhand.service.store.database import PURGE, Chosen, Database, insert_rows, owe
+from evenhand.service.store.database import FAILURES, PURGE, Chosen, Database, insert_rows, owe
 from evenhand.service.store.errors import KeyReused
 from evenhand.service.store.reader import damage_as_state_error
 
@@ -89,8 +88,8 @@ class Batch:
     context: CommandContext | None = None
 
     def __post_init__(self) -> None:
-        self.wrote = not all(queued.command.reads for queued in self.queued)
-        self.reads = any(queued.command.reads for queued in self.queued)
+        kinds = {queued.command.reads for queued in self.queued}
+        self.reads, self.wrote = True in kinds, False in kinds
 
     def writes(self, now: float) -> bool:
         """Whether the next transaction has to write."""
@@ -192,7 +191,7 @@ def _written(connection: Connection, contexts: Sequence[CommandContext]) -> int:
 def _begun(database: Database, connection: Connection, batches: Sequence[Batch], now: float) -> Sequence[Batch]:
     """The one batch, with its allocation after its last event, of any process; others wait if this one is to write."""
     (batch,) = batches
-    row = row_of(connection, batch.name, lock=connection.get_execution_options()["writes"])
+    row = row_of(connection, batch.name, lock=connection.info["writes"])
     with isolated(database, batch.name, row.id), damage_as_state_error():
         if batch.reads or batch.allocation is None or fault_of(database, row.id):
             check(database.checked, connection, row)
@@ -245,7 +244,8 @@ def _earlier_answers(connection: Connection, batches: Sequence[Batch]) -> Earlie
     }
     if not keys:
         return {}
-    return {(row.allocation, row.key): (row.digest, row.body) for row in ANSWERS.rows(connection, sorted(keys))}
+    rows = ANSWERS.rows(connection, sorted(keys))
+    return {(allocation, key): (digest, body) for allocation, key, digest, body in rows}
 
 
 def _carry_out(database: Database, batch: Batch, earlier: EarlierAnswers, end: float) -> None:
@@ -254,7 +254,7 @@ def _carry_out(database: Database, batch: Batch, earlier: EarlierAnswers, end: f
     assert context is not None
     assert age is not None
     time_of_answers = max(context.now, age.read(context.now))  # no younger ones than these where the clock went back
-    if batch.long or context.connection.get_execution_options()["writes"]:
+    if batch.long or context.connection.info["writes"]:
         context.allocation.expire(context.now)
     for queued in batch.queued:
         batch.outcomes.append(_outcome(database, context, queued, earlier))
@@ -269,14 +269,14 @@ def _outcome(database: Database, context: CommandContext, queued: QueuedCommand,
     """The outcome of a command: an answer, or the error for which it was refused."""
     before = context.allocation.sequence
     try:
-        with isolated(database, context.allocation.name, context.allocation.id):
-            return _answer(context, queued.command, earlier)
-    except (DBAPIError, TimeoutError):  # not an error of the command
+        return _answer(context, queued.command, earlier)
+    except FAILURES:  # not errors of the command
         raise
     except EvenhandError as error:
+        found = as_reported(database, error, context.allocation.name, context.allocation.id)
         if context.allocation.sequence == before:
-            return error
-        raise PartialFailure(queued, error) from error
+            return found
+        raise PartialFailure(queued, found) from error
     except Exception as error:
         raise PartialFailure(queued, error) from error
 

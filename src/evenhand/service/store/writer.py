@@ -78,7 +78,7 @@ class Writer:
     def arms(self) -> int:
         """The number of its arms, if it is in memory, else 0."""
         allocation = self._allocation
-        return 0 if allocation is None else len(allocation.bandit.names)
+        return 0 if allocation is None else len(allocation.names)
 
     @property
     def waiting(self) -> int:
