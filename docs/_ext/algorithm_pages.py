@@ -5,6 +5,7 @@ What no program knows, when to use an algorithm and when not, is written on its 
 
 from __future__ import annotations
 
+import html
 import inspect
 import json
 import re
@@ -42,7 +43,7 @@ GROUPS = {
     "anonymous": "Anonymous sums",
     "drift": "Means that change",
 }
-KIND_HEAD = ["algorithm", "measured", "plays missing", "late rewards", "propensities"]
+KIND_HEAD = ["algorithm", "measured", "plays missing"]
 #: Columns of the table of all algorithms; those with a list of values can be filtered.
 HEAD = [
     "algorithm",
@@ -149,8 +150,8 @@ def of_its_kind(entry: Algorithm) -> str:
     kind = [one for one in ALGORITHMS.values() if group_of(one) == group_of(entry)]
     words = (
         f"{GROUPS[group_of(entry)]}. Measured: {MEASURES[row['measure']].label} after {row['rounds']:,} rounds, with a "
-        f"95% interval; {row['world']}. Another world can have another order. [All algorithms](../algorithms.md) says "
-        "what the columns mean."
+        f"95% interval; {row['world']}. Another world can have another order. *Plays missing*: the most that an arm "
+        "was ever behind its promise. [All algorithms](../algorithms.md) compares them by what they are made for."
     )
     return f"## Beside others of its kind\n\n{words}\n\n{table(KIND_HEAD, [row_of(one, one is entry) for one in kind])}"
 
@@ -164,7 +165,7 @@ def configured() -> dict[str, set[str]]:
         texts = [
             path.read_text(encoding="utf-8") for part in experiment.parts for path in folder.glob(f"*/{part}.toml")
         ]
-        found[name] = {one for text in texts for one in re.findall(r'^algorithm = "(\w+)"', text, flags=re.MULTILINE)}
+        found[name] = {one for text in texts for one in re.findall(r'\balgorithm = "(\w+)"', text)}
     return found
 
 
@@ -176,13 +177,14 @@ def experiments_with(entry: Algorithm) -> str:
         if entry.name in configured()[one["id"]]:
             about = sum(bool(named.search(verdict["sentence"])) for verdict in one["verdicts"])
             by_name = f"; {about} name it" if about else ""
-            lines.append(f"- {linked(one, '../../')}: {known_experiments()[one['id']].title} ({counted(one)}{by_name})")
-    return "## Experiments\n\nThe claims about them, and their verdicts:\n\n" + "\n".join(lines) if lines else ""
+            lines.append(f"- {linked(one, '../../')}: {counted(one)}{by_name}")
+    return "## Experiments\n\nThe verdicts on the claims about them:\n\n" + "\n".join(lines) if lines else ""
 
 
 def linked(experiment: dict[str, Any], root: str) -> str:
     """A link to an experiment in the report, from a page below ``root``."""
-    return f'<a href="{root}_static/report/{experiment["paper"]}.html#{experiment["id"]}">{experiment["id"]}</a>'
+    name, title = experiment["id"], html.escape(known_experiments()[experiment["id"]].title)
+    return f'<a href="{root}_static/report/{experiment["paper"]}.html#{name}" title="{title}">{name}</a>'
 
 
 def counted(experiment: dict[str, Any]) -> str:
@@ -243,8 +245,6 @@ def row_of(entry: Algorithm, here: bool) -> list[str]:
         f"**`{entry.name}`**" if here else f"[`{entry.name}`]({entry.name}.md)",
         f"{row['mean']:,.1f} ± {1.96 * row['error']:,.1f}",
         f"{row['missing']:,.1f}" if "missing" in row else "",
-        late(entry),
-        "exact" if decides_by_numbers(entry) else "",
     ]
 
 

@@ -22,8 +22,7 @@ from algorithm_pages import CLAIMS, GROUPS, claims, counted, group_of, linked
 from algorithm_pages import escaped as _text
 from algorithm_pages import table as _table
 from evenhand import Environment, Policy, simulate
-from evenhand.algorithms.recommendation import recommendations as recommended
-from evenhand.algorithms.recommendation import toml
+from evenhand.algorithms.recommendation import which
 from evenhand.algorithms.registry import ALGORITHMS, Algorithm
 from evenhand.core.glossary import terms
 from evenhand.environment.rewards import Winners
@@ -188,29 +187,30 @@ def finding(asked: str) -> str:
     return f"- **{verdict['words']}**: {_text(verdict['sentence'])} ({linked(experiment, '')}, {size})"
 
 
+#: Columns of the table of recommendations: what is said of rewards, and the answers that it stands for.
+SITUATIONS = {
+    "rewards at once, or late": {"rewards": "late", "means": "fixed"},
+    "delays depend on rewards": {"rewards": "dependent", "means": "fixed"},
+    "the same, unnamed": {"rewards": "unnamed", "means": "fixed"},
+    "only sums": {"rewards": "sums", "means": "fixed"},
+    "means jump": {"rewards": "late", "means": "jump"},
+    "means drift": {"rewards": "late", "means": "drift"},
+}
+
+
 def recommendations() -> str:
-    """The table of `evenhand which`: promise, rewards and means, and what suits them."""
-    meaning = {question.name: question.options for question in QUESTIONS}
-    rows: dict[tuple[str, str, str], list[str]] = {}
-    for one in recommended():
-        for rewards in one.when["rewards"]:
-            rows.setdefault((*one.when["promise"], rewards, *one.when["means"]), []).append(_recommended(one))
-    return _table(
-        ["what do you promise?", "when do rewards come?", "do means change?", "start with"],
-        [
-            [
-                *(meaning[name][answer] for name, answer in zip(("promise", "rewards", "means"), answers, strict=True)),
-                "; ".join(cells[:2]),
-            ]
-            for answers, cells in rows.items()
-        ],
-    )
+    """The table of `evenhand which`: what suits each promise, by what rewards are like."""
+    promises = next(one.options for one in QUESTIONS if one.name == "promise")
+    rows = [
+        [words, *(", ".join(map(_recommended, which(promise, **answers))) for answers in SITUATIONS.values())]
+        for promise, words in promises.items()
+    ]
+    return _table(["what do you promise?", *SITUATIONS], rows)
 
 
 def _recommended(one: Recommendation) -> str:
     link = f"[`{one.algorithm}`](reference/algorithms/{one.algorithm}.md)"
-    own = [f"`{key} = {toml(value)}`" for key, value in one.parameters.items() if key == "evidence"]
-    return (f"*{link}*" if "yes" in one.when["explainable"] else link) + "".join(f" with {text}" for text in own)
+    return (f"*{link}*" if "yes" in one.when["explainable"] else link) + "†" * ("evidence" in one.parameters)
 
 
 def full_run() -> str:

@@ -11,9 +11,10 @@ from evenhand.cli.main import run
 
 def test_it_says_what_to_start_with_and_how(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["which", "--promise", "share", "--rewards", "dependent", "--explainable"]) == 0
-    first, python, command, more = capsys.readouterr().out.splitlines()
-    assert first.startswith("fucb: The arm that is furthest behind goes first")
-    assert first.endswith("(experiments: P-2b, C-2d)")
+    *reason, python, command, more = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= 80 for line in reason)
+    assert reason[0].startswith("fucb: The arm that is furthest behind goes first")
+    assert " ".join(reason).endswith("(experiments: P-2b, C-2d)")
     assert python.strip().startswith('Bandit(["tea", "coffee", "cocoa"], "fucb", ')
     assert "--set 'evidence=\"optimistic\"'" in command
     assert more.strip() == "evenhand algorithms fucb"

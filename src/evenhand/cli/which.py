@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import textwrap
 from typing import Annotated, Any
 
 import typer
@@ -51,7 +52,8 @@ def which(
     if as_json:
         print_json([{**one.to_json(), "python": start(one), "command": command(one)} for one in found])
     for one in () if as_json else found:
-        print(f"{one}\n  {start(one)}\n  {command(one)}\n  evenhand algorithms {one.algorithm}")
+        print(textwrap.fill(str(one), 80))
+        print(f"  {start(one)}\n  {command(one)}\n  evenhand algorithms {one.algorithm}")
     if not found:
         note("no published policy is made for all of this; give up one of the answers (`evenhand which --help`)")
 
