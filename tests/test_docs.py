@@ -260,7 +260,8 @@ def test_algorithm_has_a_page(entry: Algorithm) -> None:
     assert "## When to use it\n" in shown
     assert "## When not to use it\n" in shown
     assert entry.paper is not None
-    assert f"{{{entry.paper.key}," in shown, "no BibTeX"
+    assert f"](../algorithms.md#{entry.paper.key})" in shown, "no BibTeX"
+    assert f"({entry.paper.key})=\n\n```bibtex\n" in page("reference/algorithms.md")
     assert shown.startswith(f"# {TABLES.algorithm_pages.title(entry)}\n\n"), "no title"
     plain = shown.split("\n\n")[1]
     assert re.fullmatch(r"[^`=_]+\.", plain), "no sentence without formulas"

@@ -76,7 +76,8 @@ def front(name: str) -> str:
     remarks = [" ".join(section.split()) for section in sections[2:place] if not section.startswith("Promise:")]
     rule = formulas.typeset(" ".join(sections[1].split()), every=True)
     return "\n\n".join(
-        [
+        part
+        for part in [
             f"*{escaped(sentence(entry))}*",
             f":::{{div}} rule\n{rule}\n:::",
             figure(entry),
@@ -84,6 +85,7 @@ def front(name: str) -> str:
             bound(entry),
             *(escaped(remark) for remark in remarks),
         ]
+        if part
     )
 
 
@@ -99,9 +101,8 @@ def figure(entry: Algorithm) -> str:
     measure = MEASURES[row["measure"]]
     shares = ", ".join(f"{share:.0%}" for share in row["shares"])
     words = (
-        f"{title(entry)} in a world of {row['world']}, {row['rounds']:,} rounds, mean of {row['lanes']} lanes. "
-        "Left: the share of the rounds so far of each arm; dotted is what it is promised. "
-        f"Right: the {measure.label} beside that of the others of this kind, in grey."
+        f"Left: the arms' shares of the rounds so far; dotted: promised. Right: the {measure.label}; grey: others of "
+        "its kind. [The world](#beside-others-of-its-kind) is described below."
     )
     alt = f"Shares of the arms at the end: {shares}; {measure.label}: {row['mean']:,.1f}"
     return f"```{{figure}} ../../_static/figures/algorithms/{entry.name}.svg\n:alt: {alt}\n\n{words}\n```"
@@ -110,7 +111,7 @@ def figure(entry: Algorithm) -> str:
 def bound(entry: Algorithm) -> str:
     """The bound that is drawn for it, with the premises of its theorem."""
     if entry.bound is None:
-        return "No bound is drawn for it; what theorems say is in the promise above."
+        return ""
     premises = "".join(f"\n- {premise.sentence}" for premise in entry.bound.holds_if)
     where = ", at the horizon only" if entry.bound.at_horizon else ""
     return (
@@ -137,11 +138,21 @@ def details(name: str) -> str:
         f"In a configuration{given}\n\n```{{code-block}} toml\n[[policies]]\n{toml}\n```",
         of_its_kind(entry),
         experiments_with(entry),
-        f"## Source\n\n{escaped(entry.source)}",
+        f"## Source\n\n{escaped(entry.source)}" + cited(entry),
     ]
-    if entry.paper is not None:
-        pieces.append(f"```bibtex\n{entry.paper.bibtex()}\n```")
     return "\n\n".join(filter(None, pieces))
+
+
+def cited(entry: Algorithm) -> str:
+    """The paper, with a link to its entry."""
+    paper = entry.paper
+    return f" {escaped(paper.citation)}. [BibTeX](../algorithms.md#{paper.key})" if paper is not None else ""
+
+
+def papers() -> str:
+    """BibTeX entries of the papers that the algorithms come from."""
+    used = {entry.paper.key: entry.paper for entry in ALGORITHMS.values() if entry.paper is not None}
+    return "\n\n".join(f"({key})=\n\n```bibtex\n{one.bibtex()}\n```" for key, one in sorted(used.items()))
 
 
 def of_its_kind(entry: Algorithm) -> str:
@@ -149,9 +160,9 @@ def of_its_kind(entry: Algorithm) -> str:
     row = measured()[entry.name]
     kind = [one for one in ALGORITHMS.values() if group_of(one) == group_of(entry)]
     words = (
-        f"{GROUPS[group_of(entry)]}. Measured: {MEASURES[row['measure']].label} after {row['rounds']:,} rounds, with a "
-        f"95% interval; {row['world']}. Another world can have another order. *Plays missing*: the most that an arm "
-        "was ever behind its promise. [All algorithms](../algorithms.md) compares them by what they are made for."
+        f"{GROUPS[group_of(entry)]}: {row['world']}. *Measured*: {MEASURES[row['measure']].label} after "
+        f"{row['rounds']:,} rounds, mean of {row['lanes']} lanes with a 95% interval. *Plays missing*: the most that an "
+        "arm was ever behind."
     )
     return f"## Beside others of its kind\n\n{words}\n\n{table(KIND_HEAD, [row_of(one, one is entry) for one in kind])}"
 
@@ -279,4 +290,5 @@ MAKERS: dict[str, Callable[..., str]] = {
     "algorithm": front,
     "algorithm_details": details,
     "comparison": comparison,
+    "papers": papers,
 }
