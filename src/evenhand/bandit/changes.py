@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from evenhand.bandit.arms import Arms, checked_names
+from evenhand.bandit.change_log import change_between
 from evenhand.bandit.counts import Statistics
 from evenhand.bandit.ledger import Holder, Kind, Opening, flow_of, flows
 from evenhand.bandit.record import Record
@@ -50,17 +51,32 @@ class Plan:
         return record.built(self.arms.names, self.parameters, checked, self.arms.retired)
 
 
+class Outcome(NamedTuple):
+    """What a plan makes of the policy and of what is owed, before the bandit adopts it."""
+
+    policy: Policy
+    state: State
+    shares: dict[Kind, dict[Holder, float]]  # that are promised until now
+    waiting: dict[str, tuple[Array, Array]]
+    settlement: Settlement
+
+
 def make(record: Record, change: ChangeRecord, now: float, replayed: bool = False, key: str = "") -> tuple[str, ...]:
     """Make a change; the names of the arms and groups whose promise begins."""
-    with record.noting(change, now, key):
-        plan = plan_of(record, change, replayed)
-        if plan.parameters != record.parameters or not np.array_equal(plan.arms.active, record.arms.active):
-            _change(record, plan, change, Opening(now, 0, 0, change.reason, key, record.state.round), replayed)
-        elif isinstance(change, Rename | Erase) and (replayed or plan.arms is not record.arms):
-            record.adopt(plan.arms, record.parameters, record.policy)
-            record.version += 1
-        if isinstance(change, AddArm | BringBack):
-            record.availability.clear()  # it is unknown whether the arm would have been available
+    version, policy, arms = record.version, record.policy, record.arms
+    plan = plan_of(record, change, replayed)
+    if plan.parameters != record.parameters or not np.array_equal(plan.arms.active, record.arms.active):
+        _change(record, plan, change, Opening(now, 0, 0, change.reason, key, record.state.round), replayed)
+    elif isinstance(change, Rename | Erase) and (replayed or plan.arms is not record.arms):
+        record.adopt(plan.arms, record.parameters, record.policy)
+        record.version += 1
+    if isinstance(change, AddArm | BringBack):
+        record.availability.clear()  # it is unknown whether the arm would have been available
+    if record.version != version or isinstance(change, Close | Reopen):
+        name = getattr(change, "arm", "")  # as it was before, or that of a new one
+        place, round = arms.place.get(name, record.arms.place.get(name)), record.state.round
+        shown = change_between(policy, record.policy, len(record.arms), now, round, change, place, key)
+        record.changes.append(shown)
     return (*plan.moved, *plan.begun)
 
 
@@ -176,17 +192,15 @@ def _promised(record: Record, change: Promise) -> Plan:
 def answer(record: Record, change: ChangeRecord | None) -> answers.Plan:
     """What a change would do, as an answer; None for nothing."""
     plan = Plan(record.arms, record.parameters) if change is None else plan_of(record, change)
-    policy = plan.policy(record)
+    terms = terms_of(change)
+    outcome = None if change is None else _outcome(record, plan, terms)
+    policy = record.policy if outcome is None else outcome.policy
     changed = isinstance(change, Close | Reopen) or plan.arms is not record.arms or plan.parameters != record.parameters
     groups = {group["name"] for group in policy.groups}
     begins = [name for name in (*plan.moved, *plan.begun) if name in groups or name in plan.arms.place]
     begins = [name for name in begins if name not in plan.arms.retired]
-    settlement = []
-    if change is not None and policy is not record.policy:
-        state = policy.grow(record.state, len(plan.arms))
-        terms = terms_of(change)
-        found = _settled(record, plan, policy, state, terms, dict(record.ledger.waiting))
-        settlement = [flow_of(flow, plan.arms.names) for flow in flows(found, terms)]
+    owed = () if outcome is None else flows(outcome.settlement, terms)
+    settlement = [flow_of(flow, plan.arms.names) for flow in owed]
     return planned(
         record.plays, plan.arms, policy, plan.parameters, changed, int(record.state.round), begins, settlement
     )
@@ -264,38 +278,35 @@ def _with_fraction(record: Record, arm: str, fraction: float) -> dict[str, Any]:
 
 def _change(record: Record, plan: Plan, change: ChangeRecord, opening: Opening, checked: bool) -> None:
     """Use other arms and parameters, all at once or not at all; promises that begin do so with the next round."""
-    policy, arms, old = plan.policy(record, checked), plan.arms, len(record.arms)
-    state, ledger = policy.grow(record.state, len(arms)), record.ledger
-    terms, waiting = terms_of(change), dict(ledger.waiting)
-    found = _settled(record, plan, policy, state, terms, waiting)
+    arms, old, terms = plan.arms, len(record.arms), terms_of(change)
+    policy, state, shares, waiting, found = _outcome(record, plan, terms, checked)
     if len(arms) > old and not checked:
         _check_decides(policy, state, plan.moved[0])
-    shares = promises_of(record)
     statistics = grown(record.statistics, Statistics.empty(len(arms)))
     _note(record, statistics, found.began)
     statistics.added[old:] = state.round - record.returned
     record.leases.begin_promises(np.flatnonzero(found.began).tolist(), shares["share"])
     record.adopt(arms, plan.parameters, policy)
     record.state, record.statistics = state, statistics
-    ledger.grow(len(arms))
-    ledger.waiting = waiting
-    ledger.settle(found, shares, terms, state.round, opening)
+    record.ledger.grow(len(arms))
+    record.ledger.waiting = waiting
+    record.ledger.settle(found, shares, terms, state.round, opening)
     record.version += 1
 
 
-def _settled(
-    record: Record, plan: Plan, policy: Policy, state: State, terms: Terms, waiting: dict[str, tuple[Array, Array]]
-) -> Settlement:
-    """Begin the promises of a plan in a state that is not yet the bandit's."""
+def _outcome(record: Record, plan: Plan, terms: Terms, checked: bool = False) -> Outcome:
+    """What a plan would make of the bandit, which stays as it is."""
     arms, before = plan.arms, np.zeros(len(plan.arms), dtype=bool)
     before[: len(record.arms)] = record.arms.active
-    moved = [arms.place[arm] for arm in plan.moved]
-    most = lasting(record.policy, state.round)
-    ahead = record.leases.ahead(len(arms), promises_of(record)["share"])
-    return settle(record.policy, policy, state, (before, arms.active), terms, waiting, most, moved, ahead)
+    policy = plan.policy(record, checked)
+    state, shares, waiting = policy.grow(record.state, len(arms)), promises_of(record), dict(record.ledger.waiting)
+    moved, most = [arms.place[arm] for arm in plan.moved], lasting(record.policy, state.round)
+    ahead = record.leases.ahead(len(arms), shares["share"])
+    found = settle(record.policy, policy, state, (before, arms.active), terms, waiting, most, moved, ahead)
+    return Outcome(policy, state, shares, waiting, found)
 
 
-def terms_of(change: ChangeRecord) -> Terms:
+def terms_of(change: ChangeRecord | None) -> Terms:
     """What becomes of what is owed: what the change says, or all is carried."""
     if isinstance(change, Promise | BringBack):
         return Terms(change.debt, change.limit, change.limit_rounds)

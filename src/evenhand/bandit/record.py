@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
@@ -14,7 +13,7 @@ import numpy as np
 
 from evenhand.bandit.arguments import RewardRange, as_plain, by_arm, from_plain
 from evenhand.bandit.arms import Arms, RecentAvailability, checked_names
-from evenhand.bandit.change_log import ChangeLog, change_between
+from evenhand.bandit.change_log import ChangeLog
 from evenhand.bandit.counts import CountHistory, DeficitHistory, Statistics
 from evenhand.bandit.leases import Leases
 from evenhand.bandit.ledger import Ledger, Promised, Stated
@@ -24,7 +23,7 @@ from evenhand.core.cohorts import Answers
 from evenhand.core.errors import EvenhandError, Path
 from evenhand.core.parts import plain
 from evenhand.core.state import Array, Feedback, Mask, State, Unit
-from evenhand.messages.changes import VALUES, ChangeRecord, Close, Reopen
+from evenhand.messages.changes import VALUES
 from evenhand.policy.accounts import BILLION, Accounts
 from evenhand.policy.composition import SLOTS, Policy
 from evenhand.policy.prior import by_name as prior_by_name
@@ -203,16 +202,6 @@ class Record:
         """Count a reward as late whose decision has been forgotten, as only a log can know that there was one."""
         self.arms.check(arm)
         self.statistics.late[self.arms.place[arm]] += 1.0
-
-    @contextmanager
-    def noting(self, change: ChangeRecord, now: float, key: str = "") -> Iterator[None]:
-        """Record a change that is made within, if it changes anything."""
-        arm = getattr(change, "arm", "")  # its name before, or that of a new one
-        version, before, arms = self.version, self.policy, self.arms
-        yield
-        if self.version != version or isinstance(change, Close | Reopen):
-            place, count = arms.place.get(arm, self.arms.place.get(arm)), len(self.arms)
-            self.changes.append(change_between(before, self.policy, count, now, self.state.round, change, place, key))
 
     def pending_counts(self) -> Array:
         """(arms,), the number of rewards that can still arrive."""

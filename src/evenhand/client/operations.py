@@ -13,11 +13,12 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from http import HTTPStatus
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, SupportsIndex, TypeVar
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 
 from ..core.errors import DataError, EvenhandError
 from ..messages import answers
 from ..messages.answers import (
+    LOG_TYPES,
     AccessInfo,
     AlgorithmInfo,
     Allocation,
@@ -33,12 +34,13 @@ from ..messages.answers import (
     TotalResult,
     Webhook,
 )
-from ..messages.audit import Audit
 from ..messages.changes import ChangeRecord
-from ..messages.requests import LOG_TYPES
 from .errors import UnexpectedAnswer
 from .leases import LeasedDecisions
 from .messages import Call, path_to
+
+if TYPE_CHECKING:
+    from ..messages.audit import Audit
 
 Record = TypeVar("Record")
 Result = TypeVar("Result")
@@ -470,6 +472,8 @@ def audit(name: str, limit: int | None = None) -> Steps[Audit]:
     Returns:
         The audit, with one line per arm.
     """
+    from ..messages.audit import Audit  # the largest of the messages, which other calls do not load
+
     return _get(path_to(name, "audit"), Audit, limit=limit)
 
 

@@ -17,6 +17,8 @@ from annotated_types import Len
 from ..core.dataclasses import dataclass
 from .changes import ArmValues, Described
 
+#: Media types of a log, by its format.
+LOG_TYPES = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
 LATEST = 253_402_300_799.0  # seconds since the epoch, the end of the year 9999
 Missing = Literal["never", "lost", "zero"]
 RewardStatus = Literal["accepted", "duplicate", "conflict", "unknown", "late", "invalid"]

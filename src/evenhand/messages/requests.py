@@ -25,8 +25,6 @@ from .rules import (
     Whole,
 )
 
-#: Media types of a log, by its format.
-LOG_TYPES = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
 Json = dict[str, Any]
 
 

@@ -17,9 +17,9 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from evenhand.messages.answers import LOG_TYPES
 from evenhand.messages.audit import Audit
 from evenhand.messages.lines import COLUMNS, VALUES
-from evenhand.messages.requests import LOG_TYPES
 from evenhand.service.http.dependencies import KeyRoute, Name, Reader, Services, errors, text
 from evenhand.service.http.limits import LogDownload
 from evenhand.service.store import ReadAudit
