@@ -62,7 +62,7 @@ def runs() -> Runs:
 
 
 def test_the_experiments_are_those_of_the_paper() -> None:
-    assert list(BY_ID) == ["C-1", *(f"C-2{letter}" for letter in "abcd"), *(f"C-{number}" for number in range(3, 10))]
+    assert list(BY_ID) == ["C-1", *(f"C-2{letter}" for letter in "abcd"), *(f"C-{number}" for number in range(3, 11))]
     assert sorted(path.stem for path in FOLDER.glob("*.toml")) == PARTS
 
 
@@ -238,3 +238,14 @@ def test_an_experiment_runs_on_a_log(tmp_path: Path) -> None:
     results = compare(setup.policies, setup.environment, 50, 2, 1, checkpoints=1)
     # Nothing arrives within 50 rounds.
     assert all(np.isnan(record.estimate).all() for record in results.policies.values())
+
+
+@pytest.mark.parametrize(("power", "holds"), [(0.5, True), (0.6, True), (0.9, False), (1.0, False)])
+def test_a_line_is_not_of_the_order_of_a_root(power: float, holds: bool) -> None:
+    rounds = np.arange(1000, 100_001, 1000)
+    curve = rounds[:, np.newaxis] ** power * np.linspace(0.9, 1.1, 20)
+    record = SimpleNamespace(curves=dict.fromkeys(MEASURES, curve))
+    results = SimpleNamespace(policies={"FCTS-D": record}, rounds=rounds)
+    runs = dict.fromkeys(BY_ID["C-10"].parts, CompletedRun(cast(Any, results), cast(Any, None)))
+    found = claim_of("C-10", "Where delays do not depend on rewards").test(runs)
+    assert [one.holds for one in found] == [holds] * 4

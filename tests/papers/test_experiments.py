@@ -32,6 +32,7 @@ from evenhand.feedback import (
     RandomDelay,
 )
 from evenhand.policy.confidence import ConfidenceIntervals, OptimisticShares
+from evenhand.policy.hold import PowerSize
 from evenhand.policy.index import Index
 from evenhand.policy.merit import Power
 from evenhand.studies import configuration as config
@@ -43,14 +44,16 @@ MERIT = [path for path in CONFIGURATIONS if path.parent.name == "chen2024"]
 EXPERIMENTS = [
     *("p2a", "p2b", "p2c", "p2d"),
     *("h1-h3", "h2-h4", "h5", "h6-h7"),
-    *("f1-", "f2-", "f3-13", "f3-31", "f3-118", "f4-", "f5-", "f6-"),
-    *("c1", "c2b", "c2c", "c2d", "c3", "c9", "c9-steep"),
+    *("f1-", "f2-", "f3-13", "f3-31", "f3-118", "f4-", "f5-", "f6-", "f7-"),
+    *("c1", "c2b", "c2c", "c2d", "c3", "c9", "c9-steep", "c10-"),
     *(f"c2a-{delay:03}" for delay in range(0, 301, 50)),
     *(f"c{figure}-{exponent}" for figure in range(4, 9) for exponent in (2, 4, 6, 8)),
     *("w2-10-30", "w2-0-60", "w3-bounded-10-20", "w3-bounded-30-40", "w4-discounted-08", "w4-discounted-09"),
     *(f"w3-{line}-{length}" for line in ("decreasing", "increasing") for length in (50, 100)),
     *(f"w4-polynomial-{exponent}" for exponent in (2, 3)),
     *(f"w5-{kind}-{arms}-{delay}" for kind in ("oblivious", "nonoblivious") for arms in (2, 7) for delay in (10, 20)),
+    *(f"w6-{kind}-7-{delay}" for kind in ("oblivious", "nonoblivious") for delay in (10, 20)),
+    "w7-0-20",
     *(f"w5-synthetic-{kind}-10" for kind in ("oblivious", "nonoblivious")),
 ]
 
@@ -113,7 +116,7 @@ def spread_of(path: Path) -> AnonymousFeedback:
     """The spread that the name of a file says."""
     figure, *words = path.stem.replace("synthetic-", "").split("-")
     kind, number = words[0], int(words[-1])
-    if figure == "w2":
+    if figure in ("w2", "w7"):
         return RandomDelay(int(kind), number)
     if kind == "bounded":
         return Bounded(int(words[1]), number)
@@ -137,11 +140,17 @@ def test_rewards_spread_as_the_name_of_the_file_says(path: Path) -> None:
     if path.stem.startswith("w5-synthetic"):
         assert isinstance(setup.environment.rewards, Table)
         assert setup.environment.rewards.values.shape == (setup.horizon, 7)
-    elif path.stem.startswith("w5"):
+    elif path.stem.startswith(("w5", "w6")):
         assert isinstance(setup.environment.rewards, Winners)
         two = path.stem.split("-")[2] == "2"
         assert means == ([0.52, 0.48] if two else [0.30, 0.20, 0.14, 0.12, 0.10, 0.08, 0.06])
-    if path.stem.startswith("w5"):
+    if path.stem.startswith("w6"):
+        sizes = {label.rpartition(" ")[2]: policy.hold.size for label, policy in setup.policies.items()}  # type: ignore[attr-defined]
+        assert sizes == {"1/4": PowerSize(0.25), "1/2": PowerSize(0.5), "1": PowerSize(1.0), "2": PowerSize(2.0)}
+    elif path.stem.startswith("w7"):
+        ends = [1000 << phase for phase in range(14)]
+        assert (setup.checkpoints, setup.horizon) == (ends, ends[-1])
+    elif path.stem.startswith("w5"):
         assert {"ars_exp3", "clw"} <= {policy.name for policy in setup.policies.values()}
     else:
         assert means == [0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1]

@@ -54,12 +54,13 @@ def holds(claim: PaperClaim, runs: Runs) -> bool:
 def runs() -> Runs:
     """All configurations, at a tiny size."""
     first = {label: label for label in (HARD, FAIR_LEARN, f"{LFG} eta=22.3607")}  # LFG's for 500 rounds
-    small = {part: run_of(part, 500, 2, first) if part in SETTINGS else run_of(part, 60, 2) for part in PARTS[:-2]}
-    return small | {part: run_of(part, 1000, 3, checkpoints=10) for part in PARTS[-2:]}  # curves, and a first horizon
+    small = {part: run_of(part, 500, 2, first) if part in SETTINGS else run_of(part, 60, 2) for part in PARTS}
+    curved = [part for part in PARTS if part[:2] in ("f6", "f7")]
+    return small | {part: run_of(part, 1000, 3, checkpoints=10) for part in curved}  # with a first horizon
 
 
 def test_the_experiments_are_those_of_the_paper() -> None:
-    assert list(BY_ID) == [f"F-{number}" for number in range(1, 7)]
+    assert list(BY_ID) == [f"F-{number}" for number in range(1, 8)]
     assert sorted(path.stem for path in FOLDER.glob("*.toml")) == PARTS
 
 
@@ -71,7 +72,7 @@ def test_every_claim_is_measured_and_every_figure_drawn(experiment: Experiment, 
             assert finding.low <= finding.effect <= finding.high
     figure = experiment.draw(runs)
     figure.draw_without_rendering()
-    assert len(figure.axes) == {"F-3": 3, "F-5": 12, "F-6": 3}.get(experiment.id, 6)
+    assert len(figure.axes) == {"F-3": 3, "F-5": 12, "F-6": 3, "F-7": 3}.get(experiment.id, 6)
 
 
 # --- penalised regret: F-1 --------------------------------------------------------------------------------------------
@@ -419,3 +420,40 @@ def test_the_problem_of_the_thresholds_is_that_of_theorem_4_1() -> None:
         np.asarray(v) for v in (environment.means, environment.fractions, environment.penalties)
     )
     assert (penalties - (means.max() - means) >= fairness_margin(40_000, fractions)).all()
+
+
+# --- shares that vanish: F-7 ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("part", claims.VANISHING)
+def test_shares_vanish_with_the_horizon_and_penalties_exceed_the_gaps(part: str) -> None:
+    setup = config.load(FOLDER / f"{part}.toml")
+    assert part == f"f7-{setup.horizon}"
+    for label, power in zip(claims.POWERS, (0.25, 0.5, 0.75), strict=True):
+        shares = setup.policies[label].fractions
+        assert shares is not None
+        np.testing.assert_allclose(shares, setup.horizon**-power, rtol=1e-4)
+    assert setup.environment.penalties is not None
+    gaps = setup.environment.means.max() - setup.environment.means
+    assert (setup.environment.penalties - gaps >= 1.0).all()  # whatever the share and the horizon are
+
+
+def test_vanishing_shares_that_are_not_kept_are_noticed() -> None:
+    right = {part: run_of(part, 2000, 10, checkpoints=4) for part in claims.VANISHING}
+    kept = claim_of("F-7", "gives every arm its share")
+    assert holds(kept, right)
+    for run in right.values():
+        for label in claims.POWERS:
+            run.results.policies[label].pulls[-1][:, 1] = 0
+    assert not any(finding.holds for finding in kept.test(right) if "b = 3/4" not in finding.text)
+
+
+@pytest.mark.parametrize(("power", "holds"), [(0.0, True), (0.3, True), (0.75, False)])
+def test_a_penalised_regret_beyond_a_root_is_not_logarithmic(power: float, holds: bool) -> None:
+    made = {}
+    for part in claims.VANISHING:
+        rounds = int(part.partition("-")[2])
+        record = SimpleNamespace(curves={"penalized_regret": rounds**power * np.linspace(0.9, 1.1, 20)[np.newaxis]})
+        results = SimpleNamespace(policies=dict.fromkeys(claims.POWERS, record), rounds=np.array([rounds]))
+        made[part] = CompletedRun(cast(Any, results), cast(Any, SimpleNamespace(horizon=rounds)))
+    assert [one.holds for one in claim_of("F-7", "The penalised regret is of order").test(made)] == [holds] * 3

@@ -20,6 +20,7 @@ from evenhand.papers.runner import Store
 from evenhand.papers.wang2021.claims import (
     ARS,
     CHOICE,
+    LEARNS,
     MEAN_GIVEN,
     NAMES,
     RULES,
@@ -44,8 +45,9 @@ BY_ID = {experiment.id: experiment for experiment in EXPERIMENTS}
 def run_of(part: str, horizon: int, lanes: int, policies: dict[str, Policy] | None = None) -> CompletedRun:
     """A configuration at a small size, with its own policies or these."""
     setup = load(FOLDER / f"{part}.toml", horizon=horizon, lanes=lanes)
-    size = setup.horizon, setup.lanes, setup.seed
-    options: dict[str, Any] = {"checkpoints": setup.checkpoints, "spacing": setup.spacing}
+    size, rounds = (setup.horizon, setup.lanes, setup.seed), setup.checkpoints
+    rounds = rounds if isinstance(rounds, int) else [one for one in rounds if one <= horizon]
+    options: dict[str, Any] = {"checkpoints": rounds, "spacing": setup.spacing}
     return CompletedRun(compare(policies or setup.policies, setup.environment, *size, **options), setup)
 
 
@@ -57,14 +59,14 @@ def claim_of(experiment: str, words: str) -> PaperClaim:
 @pytest.fixture(scope="module")
 def runs() -> Runs:
     """All configurations, at a tiny size."""
-    return {part: run_of(part, horizon=120, lanes=3) for part in NAMES}
+    return {part: run_of(part, horizon=4000 if part in LEARNS else 120, lanes=3) for part in NAMES}  # of three phases
 
 
 def test_every_configuration_is_part_of_one_experiment() -> None:
     parts = [part for experiment in EXPERIMENTS if experiment.id != "W-2-4" for part in experiment.parts]
     assert sorted(parts) == sorted(path.stem for path in FOLDER.glob("*.toml"))
     assert sorted(parts) == sorted(NAMES)
-    assert list(BY_ID) == ["W-2", "W-3", "W-4", "W-2-4", "W-5"]
+    assert list(BY_ID) == ["W-2", "W-3", "W-4", "W-2-4", "W-5", "W-6", "W-7"]
     # Figures 2 to 4 together are the same runs.
     assert BY_ID["W-2-4"].parts == (*BY_ID["W-2"].parts, *BY_ID["W-3"].parts, *BY_ID["W-4"].parts)
 
@@ -79,7 +81,7 @@ def test_every_claim_is_measured_and_every_figure_drawn(experiment: Experiment, 
     figure = experiment.draw(runs)
     figure.draw_without_rendering()
     # Three panels a spread, two for all of them; one a case of W-5, and two for the exponents.
-    assert len(figure.axes) == {"W-5": 12, "W-2-4": 2}.get(experiment.id, 3 * len(experiment.parts))
+    assert len(figure.axes) == {"W-5": 12, "W-2-4": 2, "W-6": 4, "W-7": 1}.get(experiment.id, 3 * len(experiment.parts))
 
 
 # --- measures ---------------------------------------------------------------------------------------------------------
@@ -257,3 +259,34 @@ def test_no_lane_stuck_either_way_decides_nothing(runs: Runs) -> None:
     assert (found.low, found.effect, found.high) == pytest.approx((-0.70760, 0.0, 0.70760), abs=1e-5)
     assert not found.holds
     assert found.p_value > 0.025  # so that it contradicts nothing
+
+
+# --- what the papers say and do not run -------------------------------------------------------------------------------
+
+
+def test_rounds_that_grow_fast_cost_more_and_a_swap_is_noticed() -> None:
+    run = run_of("w6-oblivious-7-10", 20_000, 40)
+    slow, fast = "ARS-EXP3, β = 1/2", "ARS-EXP3, β = 2"
+    policies = run.results.policies
+    swapped = replace(
+        run, results=replace(run.results, policies=policies | {slow: policies[fast], fast: policies[slow]})
+    )
+    claim = claim_of("W-6", "g(k) = √k is a good choice")
+    parts = BY_ID["W-6"].parts
+    for one, holds in ((run, True), (swapped, False)):
+        found = claim.test(dict.fromkeys(parts, one))
+        assert len(found) == 2 * len(parts)
+        assert all(finding.holds for finding in found if fast in finding.text) is holds
+
+
+def test_a_policy_that_does_not_learn_is_not_said_to() -> None:
+    run = run_of("w7-0-20", 64_000, 10)
+    even = replace(run.results.policies["ARS-CLW"], pulls=run.results.policies["CLW"].pulls * 0 + 1)
+    claim = claim_of("W-7", "ARS-CLW learns").test
+    first, second = claim({"w7-0-20": replace(run, results=replace(run.results, policies={"ARS-CLW": even}))})
+    assert not first.holds
+    assert not second.holds
+    known = replace(run.results, policies={"ARS-CLW": run.results.policies["CLW"]})  # which learns sooner
+    first, second = claim({"w7-0-20": replace(run, results=known)})
+    assert first.holds
+    assert second.holds

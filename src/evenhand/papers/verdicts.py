@@ -26,6 +26,10 @@ AT_MOST_LOGARITHMIC = (
     "at most: over the last doubling of the rounds it grows by less than a square root would, relative to the doubling "
     "before"
 )
+#: How claims of another power of time are read.
+NEARER = (
+    "a power of the number of rounds, fitted over the last nine tenths of them, is nearer to the theorem's than to 1"
+)
 #: How claims that promises are kept are read.
 KEPT = "kept: of what is due at the end no more is missing on average than Evenhand tolerates, 1% or a single play"
 
@@ -127,6 +131,13 @@ def plays_missing(run: CompletedRun, label: str, round: float | None = None) -> 
 def sublinear(run: CompletedRun, label: str, measure: str, since: float = 0.1, round: float | None = None) -> Finding:
     """The measure grows like a power of time below `NEARLY`, as `growth_exponent` fits it lane by lane."""
     return _power(run, label, measure, since, round, f"below {NEARLY:g}", (-math.inf, NEARLY))
+
+
+def at_most_power(run: CompletedRun, label: str, measure: str, power: float, since: float = 0.1) -> Finding:
+    """The measure grows no faster than this power of time, but for logarithms: its own is nearer to that than to 1."""
+    half = (power + 1.0) / 2.0
+    expected = f"below {half:.3g}, halfway between {power:.2g} and a line's 1"
+    return _power(run, label, measure, since, None, expected, (-math.inf, half))
 
 
 def linear(run: CompletedRun, label: str, measure: str, since: float = 0.1, round: float | None = None) -> Finding:

@@ -13,7 +13,18 @@ from evenhand.core.state import Array
 from evenhand.judgement.claims import Finding
 from evenhand.papers.claims import in_some
 from evenhand.papers.experiment import CompletedRun, Runs, of_runs
-from evenhand.papers.verdicts import above, alike, at, below, lower, ratio_below, shares, sublinear, within
+from evenhand.papers.verdicts import (
+    above,
+    alike,
+    at,
+    at_most_power,
+    below,
+    lower,
+    ratio_below,
+    shares,
+    sublinear,
+    within,
+)
 
 REWARD, FAIRNESS = MEASURES = ("reward_regret", "fairness_regret")
 POLICIES = ("FCUCB-D", "FCTS-D", "OP-FCUCB-D", "OP-FCTS-D", "CUCB-D", "MP-TS-D", "FGreedy-D")
@@ -30,6 +41,9 @@ WARY_CODE = (OP_UCB + CODE, OP_TS)
 #: The configurations of C-2a.
 DELAYS = tuple(f"c2a-{delay:03}" for delay in range(0, 301, 50))
 EXPONENTS = (2, 4, 6, 8)
+
+#: The configurations of C-10, and what their delays are called.
+PRIOR = {"c10-geometric": "geometric delays", "c10-pareto": "Pareto delays", "c10-biased": "biased delays"}
 
 CLOSE = 0.1  # "near", "quite close" and "comparable": within a tenth; "significantly": by more than that
 MAINLY = 0.9  # "mainly": more than nine in ten plays
@@ -312,6 +326,16 @@ def less_misled(runs: Runs) -> list[Finding]:
             each.append(_with_exponent(run, below(text, gap, 0.0)))
         found += closest(each)
     return found
+
+
+# Theorems 7 and 9
+
+
+@of_runs
+def like_a_root(runs: Runs, parts: Iterable[str], label: str) -> list[Finding]:
+    """Both regrets of a policy grow no faster than a square root, where means are drawn from the prior."""
+    found = [(part, at_most_power(runs[part], label, measure, 0.5)) for part in parts for measure in MEASURES]
+    return [replace(one, text=f"{one.text}, {PRIOR[part]}") for part, one in found]
 
 
 # Figure 9

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -41,15 +41,14 @@ def both_radii(runs: Runs, part: str, with_shares: bool = False) -> Figure:
 
 
 @of_runs
-def over_exponents(runs: Runs, parts: Sequence[str]) -> Figure:
-    """The regrets, a row a measure and a column an exponent of the merit."""
+def side_by_side(runs: Runs, parts: Mapping[str, str]) -> Figure:
+    """The regrets, a row a measure and a column a configuration, each with its title."""
 
     def panel(axes: Axes, cell: tuple[str, str]) -> None:
         measure, part = cell
-        title = f"c = {part.rpartition('-')[2]}"
-        curves(axes, runs[part], measure, names_of(runs[part]), log="xy", title=title, order=POLICIES)
+        curves(axes, runs[part], measure, names_of(runs[part]), log="xy", title=parts[part], order=POLICIES)
 
-    return grid(list(product(MEASURES, parts)), panel, len(parts), lanes_of(runs[parts[0]]))
+    return grid(list(product(MEASURES, parts)), panel, len(parts), lanes_of(runs[next(iter(parts))]))
 
 
 @of_runs

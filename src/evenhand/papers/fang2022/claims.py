@@ -13,8 +13,20 @@ from numpy.typing import NDArray
 
 from evenhand.core.state import Array, Mask
 from evenhand.judgement.claims import Finding, interval, judged, picked
+from evenhand.papers.claims import never_behind
 from evenhand.papers.experiment import CompletedRun, Runs, of_runs
-from evenhand.papers.verdicts import above, at, below, count_lanes, exponent, linear, lower, within
+from evenhand.papers.verdicts import (
+    above,
+    at,
+    below,
+    count_lanes,
+    exponent,
+    linear,
+    lower,
+    plays_due,
+    ratio_below,
+    within,
+)
 
 #: The names of the policies in every configuration; each is a grid of its parameter but in settings 1 and 4.
 HARD, FAIR_LEARN, LFG = "hard threshold", "Fair-Learn", "LFG"
@@ -39,6 +51,8 @@ LEAST = 3  # arms that a line needs
 STRAIGHT = 0.95  # part of the variance that a straight line explains
 PROPORTIONAL = (0.9, 1.1)  # the power of the inverse gap that counts as the first
 SOFT, COMMIT = "soft threshold", "explore then commit"
+VANISHING = ("f7-4000", "f7-16000", "f7-64000")
+POWERS = ("b = 1/4", "b = 1/2", "b = 3/4")
 COMMITS = (1000, 4000, 16_000)  # the rounds of which explore then commit has one of its own each
 CONSTANT = 8.0  # between the upper and the lower bounds, Theorems 4.2 and 4.6
 
@@ -359,9 +373,37 @@ def tight(runs: Runs) -> list[Finding]:
 @of_runs
 def promises_kept(runs: Runs, name: str) -> list[Finding]:
     """Every arm has ⌊τ_k T⌋ plays in the end, in all but a twentieth of the lanes at most."""
-    run = runs["f6-promises"]
-    short = (run.results.policies[name].pulls[-1] < np.floor(promised(run) + 1e-9)).any(axis=-1)
-    return [below(f"fraction of the lanes in which an arm misses a promised play: {name}", short.astype(float), 0.05)]
+    return [_short(runs["f6-promises"], name)]
+
+
+def _short(run: CompletedRun, name: str, where: str = "") -> Finding:
+    """In nearly every lane every arm has the whole plays that it is promised."""
+    due = np.floor(plays_due(run, name) + 1e-9)
+    short = (run.results.policies[name].pulls[-1] < due).any(axis=-1).astype(float)
+    return below(f"fraction of the lanes in which an arm misses a promised play: {name}{where}", short, 0.05)
+
+
+def vanishing_kept(runs: Runs) -> list[Finding]:
+    """Shares that vanish with the horizon are kept in nearly every lane, at every T."""
+    return [_short(run, label, f", T = {run.setup.horizon:,}") for run in _vanishing(runs) for label in POWERS]
+
+
+def vanishing_on_time(runs: Runs) -> list[Finding]:
+    """Nobody has ever been a whole play behind."""
+    return [found for part in VANISHING for found in never_behind(part)(runs)]
+
+
+def vanishing_logarithmic(runs: Runs) -> list[Finding]:
+    """From the second largest T to the largest the penalised regret grows by less than a square root would."""
+    *_, less, more = _vanishing(runs)
+    times = f"T = {more.setup.horizon:,}, relative to that at T = {less.setup.horizon:,}"
+    root = math.sqrt(more.setup.horizon / less.setup.horizon)
+    over, under = ({label: at(run, label, "penalized_regret") for label in POWERS} for run in (more, less))
+    return [ratio_below(f"penalised regret at {times}: {one}", over[one], under[one], root) for one in POWERS]
+
+
+def _vanishing(runs: Runs) -> list[CompletedRun]:
+    return [runs[part] for part in VANISHING]
 
 
 def soft_falls_short(runs: Runs) -> list[Finding]:

@@ -109,6 +109,15 @@ def beside_the_others(runs: Runs) -> Figure:
     return grid(("unfairness", "penalized_regret", ""), panel, note=lanes_of(promises, "bands and bars"))
 
 
+def vanishing(runs: Runs) -> Figure:
+    """The penalised regret over the rounds, a panel a T."""
+
+    def panel(axes: Axes, part: str) -> None:
+        curves(axes, runs[part], "penalized_regret", claims.POWERS, title=f"T = {runs[part].setup.horizon:,}")
+
+    return grid(claims.VANISHING, panel, note=lanes_of(runs[claims.VANISHING[0]]))
+
+
 def _fitted(axes: Axes, part: str, run: CompletedRun) -> None:
     """The straight line through the arms off the fairness level, if they are enough."""
     off, plays = claims.off_the_level(part, run)

@@ -24,7 +24,17 @@ from evenhand.judgement.claims import (
 )
 from evenhand.papers.claims import in_some
 from evenhand.papers.experiment import CompletedRun, Runs, of_runs
-from evenhand.papers.verdicts import NEARLY, above, at, count_lanes, linear, logarithmic, lower, sublinear
+from evenhand.papers.verdicts import (
+    NEARLY,
+    above,
+    at,
+    at_most_power,
+    count_lanes,
+    linear,
+    logarithmic,
+    lower,
+    sublinear,
+)
 
 REGRET = "composite_regret"
 CHOICE = "ARS-UCB, k², α = 4"  # the paper's
@@ -53,7 +63,7 @@ SPREADS = {
 }
 W2, W3, W4 = (tuple(part for part in SPREADS if part.startswith(figure)) for figure in ("w2", "w3", "w4"))
 
-ARS, CLW, GAINS, EXP3 = "ARS-EXP3", "CLW", "CLW, gains", "EXP3"
+ARS, ARS_CLW, CLW, GAINS, EXP3 = "ARS-EXP3", "ARS-CLW", "CLW", "CLW, gains", "EXP3"
 WRONG = ("CLW, d too small", "CLW, d too large")
 #: What a case of W-5 is called.
 CASES = {
@@ -66,12 +76,21 @@ MADE_UP = {
     "w5-synthetic-nonoblivious-10": "non-oblivious, made-up log, d = 10",
     "w5-synthetic-oblivious-10": "oblivious, made-up log, d = 10",
 }
-NAMES = SPREADS | CASES | MADE_UP
+#: The cases of W-6, and W-7.
+GROWTHS = {
+    f"w6-{kind}-7-{delay}": f"{words}, d = {delay}"
+    for kind, words in {"nonoblivious": "non-oblivious", "oblivious": "oblivious"}.items()
+    for delay in (10, 20)
+}
+LEARNS = {"w7-0-20": "delay of 0 to 20"}
+ROOT, SLOWER, *FASTER = (f"ARS-EXP3, β = {power}" for power in ("1/2", "1/4", "1", "2"))
+NAMES = SPREADS | CASES | MADE_UP | GROWTHS | LEARNS
 KEPT_BACK, OBLIVIOUS = (tuple(part for part in CASES if kind in part) for kind in ("-nonoblivious", "-oblivious"))
 
 SIGNIFICANT = 0.9  # "significantly outperforms": at least a tenth less
 EXCESSIVE = 1.5  # "no excessive regret": less than half as much again
 SLIGHT = 0.8  # "only slightly better": at most a fifth less
+MOSTLY = 0.75  # most of the time: in three steps of four, where one in two is even
 HARDLY = 0.1  # hardly any lanes: fewer than a tenth
 
 
@@ -248,6 +267,22 @@ def less(runs: Runs, parts: Sequence[str], policies: Sequence[str], others: Sequ
     """In each of the cases each of the policies has less regret than each of the others in the end."""
     triples = product(parts, policies, others)
     return [_named(part, lower(runs[part], lost(runs[part]), policy, other)) for part, policy, other in triples]
+
+
+@of_runs
+def like_two_thirds(runs: Runs, parts: Sequence[str], label: str) -> list[Finding]:
+    """In each of the cases the regret of a policy grows no faster than ``T^(2/3)``."""
+    return [_named(part, at_most_power(runs[part], label, REGRET, 2.0 / 3.0)) for part in parts]
+
+
+def learns(runs: Runs) -> list[Finding]:
+    """ARS-CLW plays the better arm most of the time in its last phase, and ever more."""
+    (run,) = (runs[part] for part in LEARNS)
+    plays = run.results.policies[ARS_CLW].pulls[:, :, 0]
+    share = np.diff(plays, axis=0) / np.diff(run.results.rounds)[:, np.newaxis]  # of each phase but the first
+    text = f"share of the steps in which {ARS_CLW} plays the better arm"
+    more = share[-1] - share[len(share) // 2]
+    return [above(f"{text}, last phase", share[-1], MOSTLY), above(f"{text}, last phase minus middle one", more, 0.0)]
 
 
 @of_runs

@@ -91,7 +91,7 @@ def _stuck_bars(axes: Axes, run: CompletedRun, labels: Sequence[str], order: Seq
 
 def clicks(runs: Runs) -> Figure:
     """The paper's four panels, the same for two arms, the made-up log, and the growth exponents."""
-    order = (claims.ARS, claims.CLW, claims.EXP3, "ARS-CLW", claims.GAINS, *claims.WRONG, DOUBLED)
+    order = (claims.ARS, claims.CLW, claims.EXP3, claims.ARS_CLW, claims.GAINS, *claims.WRONG, DOUBLED)
     parts = [(part,) for part in (*claims.CASES, *claims.MADE_UP)]
 
     def panel(axes: Axes, shown: tuple[str, ...]) -> None:
@@ -104,6 +104,16 @@ def clicks(runs: Runs) -> Figure:
 
     note = f"{lanes_of(runs[parts[0][0]])}; last row: 95% intervals of the exponent of t; grey: 2/3 and 1"
     return grid([*parts, claims.KEPT_BACK, claims.OBLIVIOUS], panel, columns=2, note=note)
+
+
+@of_runs
+def regrets(runs: Runs, parts: Sequence[str], labels: Sequence[str]) -> Figure:
+    """A panel a case: the regrets."""
+
+    def panel(axes: Axes, part: str) -> None:
+        curves(axes, runs[part], claims.REGRET, labels, log="xy", title=claims.NAMES[part])
+
+    return grid(parts, panel, columns=2, note=lanes_of(runs[parts[0]]))
 
 
 def _exponents(axes: Axes, runs: Runs, parts: Sequence[str], order: Sequence[str]) -> None:
