@@ -241,3 +241,49 @@ def test_the_form_of_groups_fits_a_phone(server: Server, visiting: Visiting) -> 
         begin(page, "phone", ["tea", "coffee"], "Shares for groups of arms")
         page.get_by_role("button", name="Add a group").click()
         assert overflow(page) == 0
+
+
+def test_the_form_asks_the_questions_of_the_table_and_takes_what_it_recommends(
+    server: Server, visiting: Visiting
+) -> None:
+    table = server.http.get("/v1/algorithms").json()
+
+    def recommended(**answers: str) -> list[str]:
+        suits = [one for one in table["recommendations"] if all(answers[key] in one["when"][key] for key in answers)]
+        return [one["algorithm"] for one in suits[:2]]
+
+    with visiting() as seen:
+        page = seen.open()
+        begin(page, "advised", ["tea", "coffee"], "A minimum share of the rounds for some arms")
+        chosen, shown = page.get_by_label("Algorithm").locator("option:checked"), page.locator(".advice strong")
+        assert (
+            shown.all_inner_texts() == recommended(promise="share", rewards="late", means="fixed") == ["f_ts", "fucb"]
+        )
+        page.get_by_role("button", name="Use fucb").click()
+        expect(chosen).to_have_attribute("value", "fucb")
+        page.get_by_label("When do rewards come?").select_option("dependent")
+        expect(chosen).to_have_attribute("value", "f_ts")
+        page.get_by_label("Must every decision follow").select_option("yes")
+        expect(chosen).to_have_attribute("value", "fucb")
+        page.get_by_label("Promised, %").first.fill("20")
+        page.get_by_role("button", name="Create the allocation").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("advised")
+        made = described(server, "advised")
+        assert (made["algorithm"], made["parameters"]["evidence"]) == ("fucb", "optimistic")
+
+
+def test_the_form_says_where_nothing_is_made_for_the_answers(server: Server, visiting: Visiting) -> None:
+    with visiting() as seen:
+        page = seen.open()
+        begin(page, "none", ["tea", "coffee"], "Shares in proportion to the merit")
+        expect(page.get_by_label("How is it kept?")).to_have_count(0)
+        page.get_by_label("When do rewards come?").select_option("sums")
+        expect(page.get_by_text("No published policy is made for all of this")).to_be_visible()
+        page.get_by_label("A minimum share of the rounds for some arms").check()
+        page.get_by_label("When do rewards come?").select_option("late")
+        page.get_by_label("How is it kept?").select_option("price")
+        chosen = page.get_by_label("Algorithm").locator("option:checked")
+        expect(chosen).to_have_attribute("value", "hard_threshold_ucb")
+        page.get_by_label("Do the arms' mean rewards change?").select_option("jump")
+        page.get_by_label("How is it kept?").select_option("share")
+        expect(chosen).to_have_attribute("value", "fair_glr")

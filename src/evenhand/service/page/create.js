@@ -1,5 +1,6 @@
 // A form for a new allocation.
 import { ReadOnly, administers } from './access.js';
+import { Advice, promisesOf, suiting, textsFor, usual } from './advice.js';
 import { Draft, UNITS } from './draft.js';
 import { Fault, describedBy } from './faults.js';
 import { ArmFields, Preview, newArm } from './fields.js';
@@ -10,13 +11,13 @@ import { Form, Problem } from './submit.js';
 import { Term } from './terms.js';
 import { html } from './view.js';
 
-// What can be promised, in the words of the form, and the algorithm that is chosen at first.
+// What can be promised, in the words of the form.
 const PROMISES = {
-  share: ['A minimum share of the rounds for some arms; the best arms get the rest', 'f_ts'],
-  merit: ['Shares in proportion to the merit of each arm', 'fcts_d'],
-  group: ['Shares for groups of arms, and largest shares', 'group_ts'],
-  reward: ['A reward per round for each arm', 'bandit_q'],
-  none: ['Nothing: the best arms get all', 'thompson'],
+  share: 'A minimum share of the rounds for some arms; the best arms get the rest',
+  merit: 'Shares in proportion to the merit of each arm',
+  group: 'Shares for groups of arms, and largest shares',
+  reward: 'A reward per round for each arm',
+  none: 'Nothing: the best arms get all',
 };
 
 const MADE_FOR = {
@@ -58,6 +59,9 @@ export class Create extends Form {
     arms: [newArm(), newArm()],
     groups: [],
     algorithms: [],
+    questions: [],
+    recommendations: [],
+    answers: {},
     promise: 'share',
     algorithm: 'f_ts',
     texts: { merit: 'linear' },
@@ -77,8 +81,8 @@ export class Create extends Form {
     this.name?.focus();
     const loading = (this.loading = new AbortController());
     try {
-      const { algorithms } = await this.props.service.get('v1/algorithms', loading.signal);
-      this.setState({ algorithms });
+      const listed = await this.props.service.get('v1/algorithms', loading.signal);
+      this.setState({ ...listed, answers: usual(listed.questions) }, () => this.set(this.promising(this.state.promise)));
     } catch (error) {
       if (!loading.signal.aborted) this.setState({ error: { message: `The algorithms could not be loaded: ${error.message}` } });
     }
@@ -95,6 +99,29 @@ export class Create extends Form {
 
   draft() {
     return new Draft(this.state);
+  }
+
+  // The recommendations for the answers; whether several arms play is known from their number.
+  suits(answers) {
+    const several = Number(this.state.plays) > 1 ? 'yes' : 'no';
+    return suiting(this.state.recommendations, { ...answers, several });
+  }
+
+  // Other answers, and the algorithm that suits them, if one does.
+  answered(change) {
+    const answers = { ...this.state.answers, ...change };
+    const [first] = this.suits(answers);
+    return { answers, ...(first && this.using(first)) };
+  }
+
+  using(one) {
+    return { algorithm: one.algorithm, texts: { ...this.state.texts, ...textsFor(one) } };
+  }
+
+  // Another kind of promise, with the first answer that it has.
+  promising(kind) {
+    const [[promise] = []] = promisesOf(kind, this.state);
+    return this.answered({ promise });
   }
 
   check() {
@@ -135,8 +162,9 @@ export class Create extends Form {
     const { arms, promise, missing, preview, busy, tried, error, texts } = this.state;
     const { algorithm, promised, capped, grouped, groups, fractions, wrong, plays, faults } = this.draft();
     const number = { type: 'number', step: 'any' };
-    const first = (key) => ({ algorithm: PROMISES[key][1] });
-    const promises = Object.entries(PROMISES).map(([key, [text]]) => [key, text]);
+    const { answers } = this.state;
+    const suits = this.suits(answers);
+    const use = (name) => this.set(this.using(suits.find((one) => one.algorithm === name)));
     const matching = this.state.algorithms.filter(({ promises }) => promises === promise);
     return html`<form class="form" ref=${this.here} onSubmit=${(event) => this.submit(event)}>
       ${this.text('name', 'Name of the allocation: letters, digits, . _ -', {
@@ -144,7 +172,9 @@ export class Create extends Form {
         maxlength: 100,
         ref: (node) => (this.name = node),
       })}
-      ${this.choice('promise', html`What is <${Term} word="promise">promised</${Term}>?`, promises, first)}
+      ${this.choice('promise', html`What is <${Term} word="promise">promised</${Term}>?`, Object.entries(PROMISES), (kind) => this.promising(kind))}
+      ${this.state.questions.length > 0 && html`<${Advice} kind=${promise} listed=${this.state} chosen=${algorithm?.name}
+        ...${{ answers, suits }} onAnswer=${(change) => this.set(this.answered(change))} onUse=${use} />`}
       ${this.select('algorithm', 'Algorithm', matching.map((one) => [one.name, called(one)]))}
       ${algorithm && html`<${About} algorithm=${algorithm} />
         <${Parameters} ...${{ algorithm, texts, faults }} onInput=${(texts) => this.set({ texts })} />`}
