@@ -29,8 +29,8 @@ from evenhand.core.streams import strand_seeds
 from evenhand.environment.delays import Geometric
 from evenhand.environment.rewards import Bernoulli
 from evenhand.policy.merit import Power
-from evenhand.simulation.results import PolicyResult
 from evenhand.simulation.simulate import checkpoint_rounds, run_block
+from evenhand.simulation.tables import PolicyResult
 from evenhand.theory.baseline import Baseline, baseline_of
 from report import SIMULATION, Aim, AsJson, Table, Write, aims_table, names_of, publish
 

@@ -27,8 +27,8 @@ from evenhand.core.streams import strand_seeds
 from evenhand.environment.availability import Independent
 from evenhand.environment.rewards import Bernoulli
 from evenhand.simulation.compiled.engine import CHOICE
-from evenhand.simulation.results import PolicyResult
 from evenhand.simulation.simulate import checkpoint_rounds, run_block
+from evenhand.simulation.tables import PolicyResult
 from evenhand.theory.baseline import Baseline, baseline_of
 from report import SIMULATION, Aim, AsJson, Table, Write, aims_table, names_of, publish
 

@@ -27,7 +27,8 @@ from evenhand.delays import ByReward, Fixed, Geometric, PacketLoss, Pareto
 from evenhand.environment.feedback import FeedbackModel
 from evenhand.feedback import Decreasing
 from evenhand.simulation import figures
-from evenhand.simulation.results import PolicyResult, Results
+from evenhand.simulation.results import Results
+from evenhand.simulation.tables import PolicyResult
 
 NAMES = (
     "The Extraordinarily Long and Winding Road to the Cinema, 1987",

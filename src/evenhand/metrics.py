@@ -5,7 +5,7 @@ from __future__ import annotations
 from evenhand.simulation.measures import MEASURES as MEASURES
 from evenhand.simulation.metrics import Metric as Metric
 from evenhand.simulation.metrics import Run as Run
-from evenhand.simulation.results import PolicyResult as PolicyResult
+from evenhand.simulation.tables import PolicyResult as PolicyResult
 from evenhand.simulation.verdicts import Difference as Difference
 from evenhand.simulation.verdicts import Verdict as Verdict
 from evenhand.simulation.verdicts import differences as differences

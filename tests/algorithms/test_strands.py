@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evenhand import compare
-from evenhand.simulation.results import PolicyResult
+from evenhand.simulation.tables import PolicyResult
 from evenhand.studies.configuration import parse
 from tests.algorithms.test_trace import CASES, IN_TURN, RECORDED, WORLDS
 from tests.thinned import thinned

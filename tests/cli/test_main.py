@@ -87,7 +87,7 @@ def test_simulate_prints_tables_and_writes_whole_files(run: Run, config: Path, t
         assert words in done.stdout
     names = {path.name for path in (tmp_path / "results").iterdir()}
     assert {"curves.parquet", "arms.parquet", "estimates.parquet"} <= names
-    figures = {"r_regret.png", "r_regret.svg", "overview.png", "overview.svg"}
+    figures = {"r_regret.png", "r_regret.svg", "overview.png", "overview.svg", "index.html"}
     assert {name for name in names if not name.endswith(".parquet")} == figures
     assert run("simulate", config, "--figures", "all").returncode == 0
     names = {path.name for path in (tmp_path / "results").iterdir()}

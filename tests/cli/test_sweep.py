@@ -51,7 +51,7 @@ def test_a_study_is_run_and_shown(study: Path, capsys: pytest.CaptureFixture[str
         ["1", "10"],
     ]
     names = ["r_regret_over_eta.png", "missing_plays_all_arms_over_eta.png", "frontier.png"]
-    assert shown.err == f"wrote summary.parquet, lanes, {', '.join(names)} to sweep\n"
+    assert shown.err == f"wrote summary.parquet, lanes, index.html, {', '.join(names)} to sweep\n"
     assert all(Path("sweep", name).is_file() for name in names)
     assert run(["sweep", "status", "sweep"]) == 0
     assert capsys.readouterr().out == (

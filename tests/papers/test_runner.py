@@ -41,7 +41,7 @@ from evenhand.policy.kl import KLUCB
 from evenhand.simulation import simulate as simulation
 from evenhand.simulation.code_version import code_version
 from evenhand.simulation.files import without_infinities
-from evenhand.simulation.results import PolicyResult
+from evenhand.simulation.tables import PolicyResult
 from tests.thinned import thinned
 
 EVERY = experiments()

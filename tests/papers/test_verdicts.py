@@ -17,8 +17,9 @@ from evenhand.environment.world import Environment
 from evenhand.judgement.claims import AGREES, CONTRADICTS, HIDDEN, OPEN, ClaimVerdict, Finding
 from evenhand.papers import verdicts as claims
 from evenhand.papers.experiment import CompletedRun
-from evenhand.simulation.results import PolicyResult, Results
+from evenhand.simulation.results import Results
 from evenhand.simulation.setup import FiguresSettings, Setup
+from evenhand.simulation.tables import PolicyResult
 
 ROUNDS = np.arange(1, 401) * 10  # up to 4000
 LANES = 30

@@ -34,8 +34,9 @@ from evenhand.papers.wang2021.claims import (
 from evenhand.papers.wang2021.settings import EXPERIMENTS
 from evenhand.papers.wang2021.together import bootstrapped_below
 from evenhand.policy.composition import Policy
-from evenhand.simulation.results import PolicyResult, Results
+from evenhand.simulation.results import Results
 from evenhand.simulation.simulate import compare
+from evenhand.simulation.tables import PolicyResult
 from evenhand.studies.configuration import load, parse
 
 FOLDER = Path(str(files("evenhand.papers"))) / "wang2021"

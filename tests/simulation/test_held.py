@@ -26,7 +26,7 @@ from evenhand.policy.selection import TopM
 from evenhand.rewards import Bernoulli, Beta, Gaussian
 from evenhand.simulation import held
 from evenhand.simulation.compiled.engine import CHOICE
-from evenhand.simulation.results import PolicyResult
+from evenhand.simulation.tables import PolicyResult
 
 MEANS = [0.3, 0.9, 0.5, 0.7]
 POLICIES: dict[str, Policy] = {

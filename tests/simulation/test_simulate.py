@@ -15,9 +15,9 @@ from evenhand.algorithms import fair_random, fucb, hard_threshold_ucb, lfg, thom
 from evenhand.core.streams import STRAND
 from evenhand.environment.availability import Independent
 from evenhand.environment.rewards import Bernoulli, Gaussian, Table
-from evenhand.simulation.results import JoinedResult, PolicyResult
 from evenhand.simulation.setup import CHECKPOINTS
 from evenhand.simulation.simulate import checkpoint_rounds, cut
+from evenhand.simulation.tables import JoinedResult, PolicyResult
 
 SHARES = [0.1, 0.2, 0.15]
 WORLD = Environment(Bernoulli([0.8, 0.5, 0.3]), Independent([0.9, 0.8, 1.0]), fractions=SHARES, penalties=0.2)

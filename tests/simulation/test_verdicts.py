@@ -16,7 +16,8 @@ from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array
 from evenhand.policy import BoundedShares
 from evenhand.rewards import Bernoulli, Table
-from evenhand.simulation.results import PolicyResult, Results
+from evenhand.simulation.results import Results
+from evenhand.simulation.tables import PolicyResult
 from evenhand.simulation.verdicts import differences, verdicts
 
 T = 1000

@@ -14,7 +14,7 @@ from evenhand.algorithms import fair_random, hard_threshold_ucb, soft_threshold_
 from evenhand.core.errors import EvenhandError
 from evenhand.environment.rewards import Bernoulli, Gaussian
 from evenhand.policy.composition import Policy
-from evenhand.simulation.results import PolicyResult
+from evenhand.simulation.tables import PolicyResult
 from evenhand.theory.bounds import (
     HardProblem,
     critical_problem,

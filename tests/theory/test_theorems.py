@@ -58,7 +58,7 @@ from evenhand.policy.fairness import DeficitFirst, GuaranteedShares, MeritShares
 from evenhand.policy.index import EmpiricalMean, Index
 from evenhand.policy.merit import Linear, Power
 from evenhand.policy.selection import Categorical
-from evenhand.simulation.results import PolicyResult
+from evenhand.simulation.tables import PolicyResult
 from evenhand.theory import bounds
 from evenhand.theory.growth import growth_exponent
 from evenhand.theory.oracle import fair_shares

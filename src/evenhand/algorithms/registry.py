@@ -8,7 +8,10 @@ from functools import cache
 from importlib.metadata import EntryPoints, entry_points
 from typing import TypeVar
 
+import numpy as np
+
 from evenhand.algorithms.citations import PAPERS, Paper
+from evenhand.core import html
 from evenhand.core.dataclasses import dataclass
 from evenhand.core.descriptions import complete, described
 from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
@@ -174,6 +177,21 @@ def algorithms() -> dict[str, Algorithm]:
     for entry in _installed():  # the package's own have registered themselves: it is loaded before this module
         ALGORITHMS.setdefault(entry.name, Algorithm(entry.name, entry.load()))
     return ALGORITHMS
+
+
+def _shown(policy: Policy) -> str:
+    """What a policy is, for a notebook: formula, promise and source of its algorithm, and its parts."""
+    entry, slots = ALGORITHMS.get(policy.name), ("index", "fairness", "selection", "schedule", "hold")
+    facts = {} if entry is None else {"": entry.equation, "Promise": entry.promise, "Source": entry.source}
+    texts = (html.paragraph(f"{name}: {text}" if name else text) for name, text in facts.items() if text)
+    parts = html.table(("part", ""), ((slot, repr(getattr(policy, slot))) for slot in slots), numbers=False)
+    shares = [] if policy.fractions is None else [float(one) for one in np.atleast_2d(policy.fractions).mean(axis=0)]
+    bars = [html.Bar(f"arm {arm}", share) for arm, share in enumerate(shares, start=1)]
+    title = "A policy of parts" if entry is None else entry.summary
+    return html.notebook(html.paragraph(title, strong=True), *texts, parts, html.chart(bars, caption="promised shares"))
+
+
+Policy._repr_html_ = _shown  # type: ignore[attr-defined]  # policies know nothing of algorithms
 
 
 @cache

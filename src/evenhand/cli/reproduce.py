@@ -108,8 +108,10 @@ def show(place: Store, as_json: bool) -> None:
     meaning = ", ".join(f"{mark} {status}" for status, mark in MARKS.items())
     totals = [sum(facts[size] or 0 for facts in listed) for size in ("quick_seconds", "full_seconds")]
     quick, full = map(report.duration, totals)
-    console.print(f"Claims in the kept full runs: {meaning}.{' * has been run.' * any(one['run'] for one in listed)}")
-    console.print(f"Processor time: {quick} with --quick, {full} in full; two free cores take half of it.")
+    console.print(f"Kept full runs: {meaning}.", highlight=False)
+    if any(one["run"] for one in listed):
+        console.print("* has been run.")
+    console.print(f"Processor time: {quick} with --quick, {full} in full; half on two cores.", highlight=False)
 
 
 def _short(seconds: float | None) -> str:

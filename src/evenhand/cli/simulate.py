@@ -249,7 +249,28 @@ def _save(results: Results, setup: Setup, out: Path, figures: Figures) -> list[s
     for path in before:
         path.unlink(missing_ok=True)
     names = ["curves.parquet", "arms.parquet", "estimates.parquet"]
-    return names if figures == "none" else names + _draw(results, setup, out, every=figures == "all")
+    drawn = [] if figures == "none" else _draw(results, setup, out, every=figures == "all")
+    _write_page(results, out, [f"{name}.{setup.figures.formats[0]}" for name in drawn])
+    first, *others = setup.figures.formats
+    also = [f"and each as {' and '.join(f'.{one}' for one in others)}"] if others and drawn else []
+    return [*names, "index.html", *(f"{name}.{first}" for name in drawn), *also]
+
+
+def _write_page(results: Results, out: Path, files: Sequence[str]) -> None:
+    """A page about the run: verdicts, figures, and every measure at the horizon."""
+    from evenhand.cli.rendering import plus_minus
+    from evenhand.core import html
+    from evenhand.core.files import write_text
+
+    final = results.final()
+    rows = [
+        [measure.axis, *(plus_minus(**found[name]) if name in found else "" for found in final.values())]
+        for name, measure in results.measures.items()
+    ]
+    tables = {"Measures at the horizon": html.table(["mean ± standard error", *final], rows)}
+    sentences = [one.text for one in results.verdicts.values()]
+    shown = {file: file.rpartition(".")[0].replace("_", " ") for file in files if not file.endswith(".pdf")}
+    write_text(out / "index.html", html.report(", ".join(final), results.size, sentences, tables, shown))
 
 
 def _figures_of(folder: Path) -> list[Path]:
@@ -268,7 +289,7 @@ def _figures_of(folder: Path) -> list[Path]:
 
 
 def _draw(results: Results, setup: Setup, folder: Path, every: bool) -> list[str]:
-    """Draw the figures of every measure, or of the regret alone, into the folder; the names of the files."""
+    """Draw the figures of every measure, or of what was lost, into the folder; their names."""
     from evenhand.simulation.figures import bounds_of, draw_all
     from evenhand.simulation.verdicts import gap_measure
 
@@ -277,7 +298,4 @@ def _draw(results: Results, setup: Setup, folder: Path, every: bool) -> list[str
     bounds = bounds_of(setup.policies, setup.environment, results.rounds) if drawn else {}
     style: dict[str, Any] = {"band": asked.band, "width": asked.width, "formats": asked.formats, "kinds": kinds}
     measures = None if every else [gap_measure(results.measures)]
-    names = draw_all(results, folder, bounds, asked.log, asked.title, measures=measures, **style)
-    first, *others = asked.formats
-    also = [f"and each as {' and '.join(f'.{one}' for one in others)}"] if others else []
-    return [f"{name}.{first}" for name in names] + also if names else []
+    return draw_all(results, folder, bounds, asked.log, asked.title, measures=measures, **style)

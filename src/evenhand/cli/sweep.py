@@ -198,8 +198,22 @@ def _finish(results: SweepResults, out: Path, measure: str | None, as_json: bool
 
     asked = Figures.model_validate(results.study.config.get("figures", {}))
     names = draw_all(results, out, asked.formats, asked.width) if figures and results.measures else []
+    files = [f"{name}.{asked.formats[0]}" for name in names]
+    _write_page(results, out, files)
     _show(results, measure, as_json)
-    note(f"wrote {', '.join(['summary.parquet, lanes', *(f'{name}.{asked.formats[0]}' for name in names)])} to {out}")
+    note(f"wrote {', '.join(['summary.parquet, lanes, index.html', *files])} to {out}")
+
+
+def _write_page(results: SweepResults, out: Path, files: Sequence[str]) -> None:
+    """A page about the study: its answer, its figures, and what each choice kept and earned."""
+    from evenhand.core import html
+    from evenhand.core.files import write_text
+
+    cells = ([f"{one:.4g}" if isinstance(one, float) else str(one) for one in row] for row in results.choices().values)
+    columns = [results.study.symbol(str(name)) for name in results.choices()]
+    tables = {"Policies with their values of the axes": html.table(columns, cells)}
+    shown = {file: file.rpartition(".")[0].replace("_", " ") for file in files if not file.endswith(".pdf")}
+    write_text(out / "index.html", html.report("A study", _extent(results), results.answer, tables, shown))
 
 
 def show_plan(found: Plan, study: Path, as_json: bool) -> None:
@@ -268,7 +282,7 @@ def _show_settings(console: Console, results: SweepResults, measure: str) -> Non
     from evenhand.cli.results import MISSED, UNDECIDED
 
     marks = {"missed": f" {MISSED}", "undecided": f" {UNDECIDED}"}
-    verdicts, last = results.verdicts(), results.last(measure)
+    verdicts, last = results.verdicts, results.last(measure)
     policies = list(dict.fromkeys(last["policy"]))
     table = rendering.table_of("setting", *map(results.study.symbol, results.axes), *policies)
     for number, group in last.groupby("setting", sort=True):

@@ -24,6 +24,12 @@ def write_whole(path: Path, write: Callable[[Path], object], private: bool = Fal
         write(temporary)
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a text, whole or not at all."""
+    with whole(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+
+
 @contextmanager
 def whole(path: Path, private: bool = False) -> Iterator[Path]:
     """A temporary path, which is moved to ``path`` after the block; a block that fails leaves nothing."""

@@ -16,6 +16,7 @@ from . import audit_text as text
 from .answers import Answer, Cost
 from .lines import BoundLine, ChangeMade, DeficitExcerpt, History, Line, PromiseLine, StandingAlarm
 
+CHART = "share of the rounds since the promise began; tick: promised; orange: missed"
 SHOWN = 100  # lines of a printed audit
 
 
@@ -116,6 +117,24 @@ class Audit(Answer):
         for warning in self.warnings:
             parts += wrap(f"warning: {warning}", text.WIDTH, break_long_words=False, break_on_hyphens=False)
         return "\n".join(parts)
+
+    def _repr_html_(self) -> str:
+        """The verdict and the shares of the arms against their promises, for a notebook."""
+        from ..core import html
+
+        known = [line for line in self.lines if line.share is not None]
+        order = sorted(known, key=lambda line: -(line.deficit or 0.0))[: html.MOST]
+        bars = [
+            html.Bar(one.arm, one.share or 0.0, one.promised or None, colour=int(one.verdict == "missed"))
+            for one in order
+        ]
+        title = f"{number_of(self.arms, 'arm')}, {number_of(self.rounds, 'round')}, {self.algorithm}"
+        texts = [
+            html.paragraph(text.harmless(one))
+            for one in (self.verdict, *self.notes(), self.fault, *self.warnings)
+            if one
+        ]
+        return html.notebook(html.paragraph(title, strong=True), *texts, html.chart(bars, caption=CHART))
 
     def notes(self) -> tuple[str, ...]:
         """What is to be known besides the table.

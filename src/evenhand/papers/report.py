@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
-from functools import cache, partial
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,8 @@ import numpy as np
 from evenhand.algorithms.citations import PAPERS
 from evenhand.core import glossary
 from evenhand.core.errors import EvenhandError
-from evenhand.core.files import write_whole
+from evenhand.core.files import write_text
+from evenhand.core.html import page
 from evenhand.judgement.claims import CONFIRMED, CONTRADICTED, CONTRADICTS, PARTLY, STATUSES, ClaimVerdict
 from evenhand.papers import origin
 from evenhand.papers.experiment import FOLDERS, Experiment, Runs
@@ -78,7 +79,7 @@ def keep(store: Store, experiment: Experiment, runs: Runs, verdicts: Sequence[Cl
         ],
     }
     text = json.dumps(without_infinities(entry), indent=1, ensure_ascii=False)
-    write_whole(store.folder / "verdicts" / f"{experiment.id}.json", lambda path: path.write_text(text, "utf-8"))
+    write_text(store.folder / "verdicts" / f"{experiment.id}.json", text)
 
 
 def kept(store: Store, experiments: Mapping[str, Experiment]) -> dict[str, dict[str, Any]]:
@@ -100,10 +101,10 @@ def kept(store: Store, experiments: Mapping[str, Experiment]) -> dict[str, dict[
 def write(store: Store, experiments: Mapping[str, Experiment]) -> Path:
     """Write the pages and ``claims.json`` about all experiments that have been run; returns the first page's path."""
     entries, about = kept(store, experiments), surroundings(store)
-    for name, page in render(store, experiments, entries, about).items():
-        write_whole(store.folder / name, partial(_text, page))
+    for name, text in render(store, experiments, entries, about).items():
+        write_text(store.folder / name, text)
     summary = {"about": about, "experiments": list(entries.values())}
-    write_whole(store.folder / "claims.json", partial(_text, json.dumps(summary, indent=1, ensure_ascii=False)))
+    write_text(store.folder / "claims.json", json.dumps(summary, indent=1, ensure_ascii=False))
     return store.folder / "report.html"
 
 
@@ -123,6 +124,7 @@ def render(
         trim_blocks=True,
         lstrip_blocks=True,
     )
+    templates.globals["page"] = page
     templates.filters |= {"number": number, "numbers": numbers, "duration": duration}
     papers = [paper for key in FOLDERS if (paper := _paper(key, store, experiments, entries))["experiments"]]
     words = {name: term.plain for name, term in glossary.terms().items() if name in WORDS}
@@ -279,7 +281,3 @@ def _size(path: Path) -> tuple[int, int] | None:
     with path.open(encoding="utf-8") as file:
         found = re.search(r'<svg[^>]* width="([\d.]+)pt" height="([\d.]+)pt"', file.read(2000))
     return None if found is None else (round(float(found[1]) * 4 / 3), round(float(found[2]) * 4 / 3))
-
-
-def _text(content: str, path: Path) -> None:
-    path.write_text(content, encoding="utf-8")

@@ -23,9 +23,10 @@ from evenhand.papers import origin
 from evenhand.papers.experiment import CompletedRun, Experiment, QuickSize, Runs
 from evenhand.simulation.code_version import code_version
 from evenhand.simulation.parallel import metered
-from evenhand.simulation.results import PolicyResult, Results
+from evenhand.simulation.results import Results
 from evenhand.simulation.setup import Setup, run_information
 from evenhand.simulation.simulate import compare
+from evenhand.simulation.tables import PolicyResult
 from evenhand.studies.configuration import parse
 
 TIMINGS = 5  # of each policy, where the experiment is about time

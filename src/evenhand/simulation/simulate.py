@@ -22,9 +22,10 @@ from evenhand.simulation import held, parallel
 from evenhand.simulation.compiled.engine import engine
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.metrics import Metric, MetricLike, MetricRecorder, check_metrics, chosen
-from evenhand.simulation.results import JoinedResult, PolicyResult, Results
+from evenhand.simulation.results import Results
 from evenhand.simulation.setup import CHECKPOINTS, lane_rows, run_information
 from evenhand.simulation.stages import FromLike, Stage, Stages, changes_of, drafts_of, promised_by
+from evenhand.simulation.tables import JoinedResult, PolicyResult
 from evenhand.theory.baseline import Baseline
 
 CALLS = 2000  # lanes × arms for which the arithmetic of a round takes as long as its calls

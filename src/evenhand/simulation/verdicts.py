@@ -17,7 +17,7 @@ from evenhand.judgement.keeping import Keeping
 from evenhand.judgement.sentences import Case, deed
 from evenhand.simulation.books import Books, pages_of
 from evenhand.simulation.files import without_infinities
-from evenhand.simulation.results import PolicyResult, Results
+from evenhand.simulation.tables import PolicyResult, ResultTables
 
 FAIR = "fair optimum"
 
@@ -64,7 +64,7 @@ class Verdict:
         }
 
 
-def verdicts(results: Results) -> dict[str, Verdict]:
+def verdicts(results: ResultTables) -> dict[str, Verdict]:
     """A verdict on every policy of a run, by label.
 
     A promise is kept where the interval of the plays that are missing at the horizon, on average over lanes, is at
@@ -96,7 +96,7 @@ def gap_measure(measures: Collection[str]) -> str:
     return "r_regret" if "r_regret" in measures else "regret"
 
 
-def _verdict(results: Results, label: str) -> Verdict:
+def _verdict(results: ResultTables, label: str) -> Verdict:
     result, shares = results.policies[label], results.promised[label]
     by_merit = "fairness_regret" in result.curves
     gap_of = gap_measure(result.curves)
@@ -120,13 +120,13 @@ def _verdict(results: Results, label: str) -> Verdict:
     return Verdict(label, promised, missing, missed, undecided, gap, text, tuple(cases))
 
 
-def books_of(results: Results, label: str) -> Books | None:
+def books_of(results: ResultTables, label: str) -> Books | None:
     """What is owed under all promises of a policy at the horizon; None where they did not change."""
     pages = pages_of(results.information, label)
     return Books.read(pages, results.rounds, results.policies[label].pulls) if pages else None
 
 
-def cases_of(results: Results, label: str) -> list[Case]:
+def cases_of(results: ResultTables, label: str) -> list[Case]:
     """The promises of a policy, to arms, to groups and of rewards, with a judgement of each."""
     result, shares = results.policies[label], results.promised[label]
     how = results.information.get("promises", {}).get(label)
@@ -155,7 +155,7 @@ def cases_of(results: Results, label: str) -> list[Case]:
     return cases + ([] if how is None or "rates" not in how else _rewards(results, label, how))
 
 
-def _rewards(results: Results, label: str, how: Mapping[str, Any]) -> list[Case]:
+def _rewards(results: ResultTables, label: str, how: Mapping[str, Any]) -> list[Case]:
     """The rewards per round that arms are guaranteed, on the scale [0, 1]."""
     result, rates, (low, width) = results.policies[label], np.array(how["rates"]), how["unit"]
     arms, pulls = np.flatnonzero(rates), result.pulls[-1]
@@ -178,7 +178,7 @@ def _last(result: PolicyResult, measure: str) -> float:
     return float(result.curves[measure][-1].mean()) if measure in result.curves else math.nan
 
 
-def _cost(results: Results, label: str, gap: float | None, fair: bool) -> str:
+def _cost(results: ResultTables, label: str, gap: float | None, fair: bool) -> str:
     if gap is None:
         return f"earned {float(results.policies[label].curves['reward'][-1].mean()):,.0f}"
     best = f"the {FAIR}" if fair else "the best policy"
@@ -205,7 +205,7 @@ class Difference:
     high: float  # of the interval
 
 
-def differences(results: Results, against: str) -> list[Difference]:
+def differences(results: ResultTables, against: str) -> list[Difference]:
     """Paired differences at the horizon of every other policy to one of them, in every measure that both have.
 
     All policies meet the same random numbers in a lane, so the differences vary less than the measures themselves.

@@ -63,7 +63,7 @@ def choices(results: SweepTables) -> pd.DataFrame:
 
 
 def _played(results: SweepTables) -> list[_Played]:
-    verdicts, found = results.verdicts(), []
+    verdicts, found = results.verdicts, []
     for unit, result in results.finished:
         reward = result.policy.curves["reward"][-1] / result.results.rounds[-1]
         choice = (("policy", unit.label), *own_values(results, unit))

@@ -6,11 +6,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from evenhand.core import html
+from evenhand.core.html import Bar
 from evenhand.studies import answer
 from evenhand.studies.tables import SweepTables
 
 if TYPE_CHECKING:
     import pandas as pd
+
+SHOWN = 8  # choices of a chart
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,3 +74,15 @@ class SweepResults(SweepTables):
         """
         self._asked([measure])
         return answer.effects(self, measure)
+
+    def chart(self) -> str:
+        """What the best policies with their values of the axes earned per round, as an inline SVG."""
+        rows = self._choices.head(SHOWN).to_dict("records")
+        bars = [Bar(answer.named(self, row), row["reward"], colour=0 if row["best"] else 5) for row in rows]
+        return html.chart(bars, caption="reward per round; the best ones first, dark where best of those that kept")
+
+    def _repr_html_(self) -> str:
+        """The answer and what the best earned, for a notebook."""
+        return html.notebook(
+            html.paragraph(repr(self)[1:-1], strong=True), *map(html.paragraph, self.answer), self.chart()
+        )

@@ -19,7 +19,8 @@ from evenhand.core.files import alone_in, check_folder, write_whole
 from evenhand.core.parts import plain
 from evenhand.simulation.code_version import code_version, named
 from evenhand.simulation.metrics import Measure
-from evenhand.simulation.results import PolicyResult, Results
+from evenhand.simulation.results import Results
+from evenhand.simulation.tables import PolicyResult
 from evenhand.studies.configuration import parse
 from evenhand.studies.study import Study
 from evenhand.studies.units import Failure, Unit, UnitResult, strings_in

@@ -244,6 +244,7 @@ class SweepTables:
                 found[unit.key] = [one.to_json() for one in cases_of(run, label)]
         return found
 
+    @cached_property
     def verdicts(self) -> dict[tuple[int, str], str]:
         """What became of all promises together, by the number of the setting and the label of the policy.
 

@@ -16,9 +16,10 @@ from typing import Any
 from evenhand.core.errors import ConfigurationError, EvenhandError
 from evenhand.core.imports import raised_by_own
 from evenhand.environment.world import Environment
-from evenhand.simulation.results import PolicyResult, Results
+from evenhand.simulation.results import Results
 from evenhand.simulation.setup import Setup
 from evenhand.simulation.simulate import compare
+from evenhand.simulation.tables import PolicyResult
 from evenhand.studies.configuration import Config, grid_points, parse
 from evenhand.studies.study import Setting, Study
 

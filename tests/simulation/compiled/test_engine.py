@@ -64,7 +64,7 @@ from evenhand.rewards import Bernoulli, Beta, Categorical, Gaussian, Table, Winn
 from evenhand.simulation.compiled import engine as engines
 from evenhand.simulation.compiled import trusted
 from evenhand.simulation.metrics import Metric
-from evenhand.simulation.results import PolicyResult
+from evenhand.simulation.tables import PolicyResult
 from tests.algorithms.test_strands import run
 from tests.algorithms.test_trace import IN_TURN, RECORDED
 from tests.thinned import thinned

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from evenhand.bandit.evaluation.log import Log
 from evenhand.bandit.evaluation.targets import Learner, Target, as_target
-from evenhand.core import validate
+from evenhand.core import html, validate
 from evenhand.core.errors import EvenhandError
+from evenhand.core.html import Bar
 from evenhand.core.state import Array
 from evenhand.inference.means import NORMAL, mean_and_error
 
@@ -78,6 +79,20 @@ class Evaluation:
     clipped: int  # plays whose weight was clipped
     warnings: tuple[str, ...]  # why the estimates may be unreliable
     notes: tuple[str, ...] = ()  # how the log was changed when it was read
+
+    def _repr_html_(self) -> str:
+        """The estimates with their intervals, and how far they can be trusted, for a notebook."""
+        named = {"the log's policy": self.logged} | {
+            f"{self.target}, {name}": one for name, one in self.estimates.items()
+        }
+        bars = [
+            Bar(name, one.value, low=one.low, high=one.high, colour=bool(place))
+            for place, (name, one) in enumerate(named.items())
+        ]
+        size = f"{self.rounds:,} rounds, {len(self.items):,} items, effective sample size {self.effective:,.0f}"
+        texts = (html.paragraph(one) for one in (*self.notes, *(f"Warning: {one}" for one in self.warnings)))
+        chart = html.chart(bars, caption="mean reward per round; line: 95% interval")
+        return html.notebook(html.paragraph(size, strong=True), *texts, chart)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values.

@@ -9,13 +9,15 @@ from typing import Any, ParamSpec, TypeVar
 
 from evenhand.core.descriptions import complete
 from evenhand.core.errors import EvenhandError, nearest
+from evenhand.core.html import COLOURS as FIRST_COLOURS
 
 Given = ParamSpec("Given")
 Drawn = TypeVar("Drawn")
 
 # Okabe & Ito first: colour-blind readers can distinguish them; dashes, markers and hatches repeat the distinction.
 COLOURS = (
-    *("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#5C5C5C", "#8C6D31"),
+    *FIRST_COLOURS,
+    *("#5C5C5C", "#8C6D31"),
     *("#332288", "#882255", "#000000", "#B8C400", "#7B5CD6"),
 )
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
