@@ -185,12 +185,10 @@ def all_events(database: Database, id: int, until: int | None = None) -> Iterato
 
 def row_of(connection: Connection, name: str, lock: bool = False) -> AllocationRow:
     """What is stored of an allocation as a whole; with a lock no other process can write."""
-    row = None
     if matches(ALLOCATION, name):  # not every string can be used in a query
-        row = next(iter((LOCKED if lock else ONE).rows(connection, {"name": name})), None)
-    if row is None:
-        raise UnknownAllocation(f"there is no allocation {name!r}")
-    return AllocationRow(*row)
+        for row in (LOCKED if lock else ONE).rows(connection, {"name": name}):
+            return AllocationRow(*row)
+    raise UnknownAllocation(f"there is no allocation {name!r}")
 
 
 def rows_to_go_on(connection: Connection, names: Sequence[str]) -> dict[str, AllocationRow]:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 Query = sa.Select[*tuple[Any, ...]]
 Runnable = Query | sa.Insert | sa.Update
+#: Of a statement that is wrong, not of the database.
+WRONG = (DataError, IntegrityError, sqlite3.DataError, sqlite3.IntegrityError)
 FAILURES = (DBAPIError, TimeoutError, sqlite3.Error)  # of a database, not of what is asked of it
 LOG = logging.getLogger("evenhand.store")
 LOG.addHandler(logging.NullHandler())  # else Python prints to standard error, where commands print the same
@@ -104,7 +106,7 @@ class Database:
                     if driver is not None:
                         driver.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
                     yield connection
-        except (DataError, IntegrityError, sqlite3.IntegrityError):  # the statement is wrong, not the database
+        except WRONG:
             raise
         except FAILURES as error:
             failure = f"the database {self.name} cannot be used: {_reason(error)}"
@@ -246,12 +248,12 @@ class Statement:
         compiled: Any = (statement if lite is None else lite).compile(dialect=sqlite.dialect())
         self._statement, self._lite, self._names = statement, compiled.string, compiled.positiontup
 
-    def rows(self, connection: sa.Connection, values: Mapping[str, Any]) -> Iterable[Sequence[Any]]:
+    def rows(self, connection: sa.Connection, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
         """The rows that a query finds with these values."""
         driver = lite(connection)
         if driver is None:
-            return connection.execute(self._statement, values)
-        return driver.execute(self._lite, [values[name] for name in self._names])
+            return connection.execute(self._statement, values).all()
+        return driver.execute(self._lite, [values[name] for name in self._names]).fetchall()
 
     def write(self, connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
         """Run it with the values of each row."""
@@ -290,7 +292,7 @@ class Chosen:
         self._names = [str(each.name) for each in columns]
         self._statement = Statement(query.where(sa.tuple_(*columns).in_(_records(columns, rows))), joined)
 
-    def rows(self, connection: sa.Connection, values: Iterable[Sequence[Any]]) -> Iterable[Sequence[Any]]:
+    def rows(self, connection: sa.Connection, values: Iterable[Sequence[Any]]) -> Sequence[Sequence[Any]]:
         """The rows for these values."""
         wanted = [dict(zip(self._names, one, strict=True)) for one in values]
         return self._statement.rows(connection, {"rows": orjson.dumps(wanted).decode()})

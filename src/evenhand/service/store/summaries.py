@@ -51,7 +51,7 @@ def read(database: Database, names: Sequence[str], now: float) -> dict[str, Summ
     """The summaries of allocations, by name; those of damaged ones have no health."""
     left, found = LISTED, dict[str, Summary]()
     with database.transaction(writes=False) as connection:
-        for *known, of, version, body in list(KEPT.rows(connection, [(name,) for name in names])):
+        for *known, of, version, body in KEPT.rows(connection, [(name,) for name in names]):
             row = AllocationRow(*known)
             at = database.checked.get(row.id, (START, ""))[0]
             if left > 0 and at.sequence < row.sequence:
