@@ -161,10 +161,13 @@ def of_its_kind(entry: Algorithm) -> str:
     kind = [one for one in ALGORITHMS.values() if group_of(one) == group_of(entry)]
     words = (
         f"{GROUPS[group_of(entry)]}: {row['world']}. *Measured*: {MEASURES[row['measure']].label} after "
-        f"{row['rounds']:,} rounds, mean of {row['lanes']} lanes with a 95% interval. *Plays missing*: the most that "
-        "an arm was ever behind."
+        f"{row['rounds']:,} rounds, mean of {row['lanes']} lanes with a 95% interval."
+        + (" *Plays missing*: the most that an arm was ever behind." if "missing" in row else "")
     )
-    return f"## Beside others of its kind\n\n{words}\n\n{table(KIND_HEAD, [row_of(one, one is entry) for one in kind])}"
+    rows = [row_of(one, one is entry) for one in kind]
+    columns = range(len(KIND_HEAD) if any(row[-1] for row in rows) else len(KIND_HEAD) - 1)
+    shown = table([KIND_HEAD[at] for at in columns], [[row[at] for at in columns] for row in rows])
+    return f"## Beside others of its kind\n\n{words}\n\n{shown}"
 
 
 @cache
