@@ -11,3 +11,4 @@ from evenhand.messages.changes import Promise as Promise
 from evenhand.messages.changes import Rename as Rename
 from evenhand.messages.changes import Reopen as Reopen
 from evenhand.messages.changes import Retire as Retire
+from evenhand.messages.changes import Reword as Reword

@@ -29,6 +29,7 @@ from evenhand.client import transport as connection
 from evenhand.client.leases import column_of
 from evenhand.client.tries import Transient, Tries
 from evenhand.messages.answers import Plan
+from evenhand.messages.words import Words
 from evenhand.service.store import Store
 from tests.service.running import Launcher, Server
 
@@ -403,6 +404,22 @@ def test_create_takes_parameters_as_a_configuration_has_them(served: str, run: R
     other = run(*words, "--rewards", "0,6")
     assert other.status == 2
     assert "with other rewards" in other.err
+
+
+def test_words_at_the_command_line(served: str, run: Run, client: Client) -> None:
+    name = f"{served}-3"
+    words = ["create", name, "fucb", "--arm", "tea", "--arm", "coffee", "--missing", "never", "--unit", "€"]
+    words += ["--set", "fractions={coffee=0.2}"]
+    assert run(*words, "--round-name", "guests", "--arm-name", "drinks").status == 0
+    run("decide", name, "--count", "4")
+    assert client.describe(name).words == Words("€", "guests", "drinks")
+    shown, audit = run("show", name).out, run("audit", name).out
+    assert [line.split()[-1] for line in shown.splitlines() if " called " in line] == ["guests", "drinks"]
+    assert "4 guests, version 0" in audit
+    assert "drink" in audit.split()
+    assert "reward, €" in audit
+    assert run("change", "reword", name, "--unit", "$").out.startswith("changed: ")
+    assert client.audit(name).words == Words("$")
 
 
 def test_list_and_show(served: str, run: Run) -> None:

@@ -26,3 +26,4 @@ from .messages.changes import Promise as Promise
 from .messages.changes import Rename as Rename
 from .messages.changes import Reopen as Reopen
 from .messages.changes import Retire as Retire
+from .messages.changes import Reword as Reword

@@ -45,6 +45,8 @@ class Bandit:
             scaled to [0, 1] by this range; audits are in your unit.
         start_from: evidence from elsewhere that the policy learns from: another bandit, or by arm the number of plays
             whose rewards are known and the sum of these. It counts for no promise, and the audit shows it apart.
+        words: the unit of rewards and what rounds and arms are called, where audits and plans speak of them, such as
+            ``{"unit": "€", "round_name": "visitors", "arm_name": "films"}``.
         **parameters: the algorithm's; those with one value per arm as a list in the order of ``arms``, or by name.
 
     Raises:
@@ -73,6 +75,7 @@ class Bandit:
         missing: str | None = None,
         rewards: tuple[float, float] = (0.0, 1.0),
         start_from: Bandit | Mapping[str, Any] | None = None,
+        words: Mapping[str, str] | None = None,
         **parameters: Any,
     ) -> None:
         self._record = record = Record(
@@ -84,6 +87,7 @@ class Bandit:
             missing=missing,
             rewards=rewards,
             parameters=parameters,
+            words=words,
         )
         if isinstance(start_from, Bandit):
             start = history.start_from(start_from._record, record.names, record.reward_range, "another bandit")

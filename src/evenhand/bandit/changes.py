@@ -29,6 +29,7 @@ from evenhand.messages.changes import (
     Rename,
     Reopen,
     Retire,
+    Reword,
 )
 from evenhand.policy.accounts import CARRIED, Terms
 from evenhand.policy.composition import Policy
@@ -67,6 +68,8 @@ def make(record: Record, change: ChangeRecord, now: float, replayed: bool = Fals
     plan = plan_of(record, change, replayed)
     if plan.parameters != record.parameters or not np.array_equal(plan.arms.active, record.arms.active):
         _change(record, plan, change, Opening(now, 0, 0, change.reason, key, record.state.round), replayed)
+    elif isinstance(change, Reword):
+        record.words = change.words
     elif isinstance(change, Rename | Erase) and (replayed or plan.arms is not record.arms):
         record.adopt(plan.arms, record.parameters, record.policy)
         record.version += 1
@@ -195,7 +198,8 @@ def answer(record: Record, change: ChangeRecord | None) -> answers.Plan:
     terms = terms_of(change)
     outcome = None if change is None else _outcome(record, plan, terms)
     policy = record.policy if outcome is None else outcome.policy
-    changed = isinstance(change, Close | Reopen) or plan.arms is not record.arms or plan.parameters != record.parameters
+    changed = plan.arms is not record.arms or plan.parameters != record.parameters
+    changed |= isinstance(change, Close | Reopen) or (isinstance(change, Reword) and change.words != record.words)
     groups = {group["name"] for group in policy.groups}
     begins = [name for name in (*plan.moved, *plan.begun) if name in groups or name in plan.arms.place]
     begins = [name for name in begins if name not in plan.arms.retired]

@@ -24,6 +24,7 @@ from evenhand.core.errors import EvenhandError, Path
 from evenhand.core.parts import plain
 from evenhand.core.state import Array, Feedback, Mask, State, Unit
 from evenhand.messages.changes import VALUES
+from evenhand.messages.words import Words
 from evenhand.policy.accounts import BILLION, Accounts
 from evenhand.policy.composition import SLOTS, Policy
 from evenhand.policy.prior import by_name as prior_by_name
@@ -47,6 +48,7 @@ class Record:
         missing: str | None = None,
         rewards: tuple[float, float] = (0.0, 1.0),
         parameters: Mapping[str, Any] = MappingProxyType({}),
+        words: Words | Mapping[str, Any] | None = None,
     ) -> None:
         names = checked_names(arms)
         if isinstance(algorithm, Policy):
@@ -87,6 +89,7 @@ class Record:
         self.last_total: int | None = None
         self.returned = 0  # rounds that leases gave back, which nobody played
         self.sources: tuple[str, ...] = ()
+        self.words = Words.of(words)
 
     @property
     def names(self) -> tuple[str, ...]:

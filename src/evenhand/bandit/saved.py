@@ -30,6 +30,7 @@ from evenhand.core.files import path_of, write_whole
 from evenhand.core.state import dump as dump_record
 from evenhand.core.state import restore as restore_record
 from evenhand.core.version import __version__
+from evenhand.messages.words import Words
 
 FORMAT = 3
 #: Errors that a damaged description leads to.
@@ -66,6 +67,7 @@ def dump(record: Record) -> dict[str, Any]:
         "last_total": record.last_total,
         "returned": record.returned,
         "sources": list(record.sources),
+        **({"words": record.words.to_json()} if record.words.to_json() else {}),
     } | ({"alarms": [[*promise, *stated] for promise, stated in record.alarms.items()]} if record.alarms else {})
 
 
@@ -126,6 +128,7 @@ def _fill(record: Record, plain: Mapping[str, Any]) -> None:
     record.adopt(Arms(record.names, plain["retired"]), record.parameters, record.policy)
     record.version, record.last_total = plain["version"], plain["last_total"]
     record.sources = tuple(map(str, plain["sources"]))
+    record.words = Words.of(plain.get("words"))
     record.returned = validate.whole("returned", plain["returned"], low=0)
     record.state = restore_record(record.state, plain["state"])
     record.learned = validate.whole("learned", plain["learned"], low=0)

@@ -88,6 +88,9 @@ def show_description(one: answers.Allocation) -> None:
         "version": str(one.version),
         "state": "closed" if one.closed else "open",
         "created": date(one.created),
+        "unit of rewards": one.words.unit,
+        "rounds are called": one.words.round_name,
+        "arms are called": one.words.arm_name,
     }
     show(table_of("", one.name, rows=((name, value) for name, value in facts.items() if value)))
 
@@ -97,12 +100,13 @@ def show_audit(name: str, audit: Audit) -> None:
     from evenhand.messages.audit_text import bounds_rows, fitting
 
     console = console_for_tables()
-    size = f"{number_of(audit.rounds, 'round')}, version {audit.version}, {audit.algorithm}"
+    rounds = audit.words.say(number_of(audit.rounds, "round"))
+    size = f"{rounds}, version {audit.version}, {audit.algorithm}"
     console.print(f"[bold]{escape(name)}[/bold]  {escape(size)}", highlight=False)
     console.print(escape(audit.verdict), highlight=False)
     cells = _audit_columns(audit.lines)
     names = fitting(cells, console.width - 2, 3, DISPENSABLE)  # a space at either end
-    table = table_of(*(column.strip() for column in names), right=True)
+    table = table_of(*(audit.words.head(column.strip()) for column in names), right=True)
     table.columns[0].no_wrap, table.columns[0].overflow = False, "fold"
     for line, *row in zip(audit.lines, *(cells[column] for column in names), strict=True):
         table.add_row(*map(escape, row), style="dim" if line.retired else None)

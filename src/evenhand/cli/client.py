@@ -163,6 +163,9 @@ def create(
             "'{tea = {plays = 120, sum = 31}}'. They do not count towards promises.",
         ),
     ] = None,
+    unit: Annotated[str, typer.Option(help="Unit of rewards, such as '€'.")] = "",
+    round_name: Annotated[str, typer.Option(help="Word for rounds, such as 'visitors' or 'person/people'.")] = "",
+    arm_name: Annotated[str, typer.Option(help="Word for arms, such as 'films'.")] = "",
 ) -> Answer:
     """Create an allocation; succeeds if it already exists with exactly the same settings.
 
@@ -179,6 +182,7 @@ def create(
         "missing": missing,
         "rewards": reward_range(rewards),
         "start_from": _counts(start_from),
+        "words": {"unit": unit, "round_name": round_name, "arm_name": arm_name},
     }
     new = client.create(name, arm, policy(algorithm)[0], **options, dry_run=dry_run)
     if not isinstance(new, bool):
@@ -427,6 +431,7 @@ EXAMPLES = {  # of each change, after the name of the command
         "drinks --fraction coffee=0.4 --cap coffee=0.5 --dry-run",
         "drinks --group \"hot={arms=['tea', 'coffee'], at_least=0.4}\"",
     ],
+    "reword": ["films --unit € --round-name visitors --arm-name films"],
     "close": ["drinks"],
     "reopen": ["drinks"],
 }

@@ -68,6 +68,7 @@ def create(
     window: float | None = None,
     rewards: tuple[float, float] = (0.0, 1.0),
     start_from: str | Mapping[str, tuple[int, float]] | None = None,
+    words: Mapping[str, str] | None = None,
     dry_run: bool = False,
 ) -> Steps[bool | Plan]:
     """Create an allocation.
@@ -86,6 +87,7 @@ def create(
         rewards: the smallest and the largest reward; others are refused.
         start_from: evidence that the policy learns from beforehand: the name of another allocation, or by arm the
             number of plays whose rewards are known and the sum of these. It counts for no promise.
+        words: the ``unit`` of rewards, and by ``round_name`` and ``arm_name`` what rounds and arms are called.
         dry_run: whether to write nothing, and only say what would be done.
 
     Returns:
@@ -110,6 +112,8 @@ def create(
         body["start_from"] = start_from
     elif start_from is not None:
         body["start_from"] = {arm: {"plays": number, "sum": total} for arm, (number, total) in start_from.items()}
+    if words and any(words.values()):
+        body["words"] = dict(words)
     if dry_run:
         return (yield from _send(Call("POST", "/v1/allocations", body, DRY_RUN), Plan))[1]
     status, _ = yield from _send(Call("POST", "/v1/allocations", body), dict[str, Any])

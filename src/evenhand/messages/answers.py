@@ -15,7 +15,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from annotated_types import Len
 
 from ..core.dataclasses import dataclass
-from .changes import ArmValues, Described
+from .changes import ArmValues
+from .rules import Described
+from .words import Words
 
 #: Media types of a log, by its format.
 LOG_TYPES = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
@@ -238,6 +240,7 @@ class Allocation(Answer):
     version: int  # changes of arms and promises so far
     closed: bool  # whether it decides no more
     created: datetime  # when it was created
+    words: Words = Words()  # the unit of rewards, and what rounds and arms are called
 
 
 @dataclass(frozen=True)

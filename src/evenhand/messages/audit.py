@@ -15,6 +15,7 @@ from ..core.errors import number_of
 from . import audit_text as text
 from .answers import Answer, Cost
 from .lines import BoundLine, ChangeMade, DeficitExcerpt, History, Line, PromiseLine, StandingAlarm
+from .words import Words
 
 CHART = "share of the rounds since the promise began; tick: promised; orange: missed"
 SHOWN = 100  # lines of a printed audit
@@ -98,14 +99,16 @@ class Audit(Answer):
     closed: bool = False  # whether the allocation decides no more
     # names of the API keys with which promises and arms were changed, by their ids
     authors: Mapping[str, str] = field(default_factory=dict)
+    words: Words = Words()  # the unit of rewards, and what rounds and arms are called
 
     def __str__(self) -> str:
         """A table with one line per arm, in 80 columns, and the fault below it."""
         shown = self.lines[:SHOWN]
-        parts = [f"{number_of(self.arms, 'arm')}, {number_of(self.rounds, 'round')}, {self.algorithm}"]
+        counts = self.words.say(f"{number_of(self.arms, 'arm')}, {number_of(self.rounds, 'round')}")
+        parts = [f"{counts}, {self.algorithm}"]
         parts += wrap(text.harmless(self.verdict), text.WIDTH, break_long_words=False, break_on_hyphens=False)
         if shown:
-            parts.append(text.table(shown))
+            parts.append(text.table(shown, self.words))
         if len(shown) < self.arms:
             parts.append(f"and {self.arms - len(shown):,} more")
         if self.bounds:
@@ -147,5 +150,5 @@ class Audit(Answer):
             f"learned beforehand, from {', '.join(self.sources)}: {text.learned(shown)}" if self.sources else ""
         )
         remembered = text.memory(shown)
-        notes = (beforehand, remembered and f"the policy goes by: {remembered}", text.cost(self.cost))
+        notes = (beforehand, remembered and f"the policy goes by: {remembered}", text.cost(self.cost, self.words))
         return tuple(note for note in notes if note)

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 
 from .answers import CatchUp, Cost, MovedShare
 from .lines import BoundLine, Line
+from .words import Words
 
 WIDTH = 80  # characters per line
 NAMED = 10  # arms in a sentence
@@ -40,7 +41,7 @@ def plain(name: str) -> str:
     return name if name.isprintable() else repr(name)
 
 
-def table(lines: Sequence[Line]) -> str:
+def table(lines: Sequence[Line], words: Words = Words()) -> str:  # noqa: B008
     """Lines as text in 80 columns; columns that do not fit are left out."""
     cells = {
         "arm": [plain(line.arm) + (" (retired)" if line.retired else "") for line in lines],
@@ -52,8 +53,9 @@ def table(lines: Sequence[Line]) -> str:
         "estimate": [_estimate(line) for line in lines],
         "pending": [f"{line.pending:,}" for line in lines],
     }
+    cells = {words.head(name): column for name, column in cells.items()}
     gap = 2 if len(fitting(cells, WIDTH, 2, ["pending"])) == len(cells) else 1
-    names = fitting(cells, WIDTH, gap, ["pending", "worst", "estimate"])
+    names = fitting(cells, WIDTH, gap, ["pending", "worst", words.head("estimate")])
     room = WIDTH - sum(max(map(cells_of, (name, *cells[name]))) + gap for name in names[1:])
     rows = [names]
     for line, *numbers in zip(*(cells[name] for name in names), strict=True):
@@ -106,30 +108,37 @@ def memory(lines: Sequence[Line]) -> str:
     return _listed(parts)
 
 
-def cost(cost: Cost | None) -> str:
+def cost(cost: Cost | None, words: Words) -> str:
     """What the promises cost, as a sentence; empty where it is not known."""
     if cost is None or cost.per_round is None or cost.incurred is None:
         return ""
-    so_far = _money(cost.incurred, cost.incurred_low, cost.incurred_high, cost.incurred_relative, "have been")
-    price = _money(cost.per_round, cost.low, cost.high, cost.relative, "be")
+    so_far = _money(words, cost.incurred, cost.incurred_low, cost.incurred_high, cost.incurred_relative, "have been")
+    price = _money(words, cost.per_round, cost.low, cost.high, cost.relative, "be")
     note = f". {cost.note}" if cost.note else ""
-    return f"the promises have cost {so_far}; keeping them costs, per round, {price}{note}"
+    return words.say(f"the promises have cost {so_far}; keeping them costs, per round, {price}") + note
 
 
-def _money(value: float, low: float | None, high: float | None, relative: float | None, could: str) -> str:
+def _money(
+    words: Words, value: float, low: float | None, high: float | None, relative: float | None, could: str
+) -> str:
     """A cost with its interval, such as "1.2 [0.4, 2.1] of reward, 3.1% of what could have been earned"."""
     between = "" if low is None or high is None else f" [{low:.3g}, {high:.3g}]"
     part = "" if relative is None else f", {100.0 * relative:.2g}% of what could {could} earned"
-    return f"{value:.3g}{between} of reward{part}"
+    return f"{value:.3g}{between} {words.unit or 'of reward'}{part}"
 
 
 def effect(
-    cost: Cost | None, now: Cost | None, shares: Sequence[MovedShare], late: Sequence[CatchUp], owed_first: bool
+    cost: Cost | None,
+    now: Cost | None,
+    shares: Sequence[MovedShare],
+    late: Sequence[CatchUp],
+    owed_first: bool,
+    words: Words,
 ) -> tuple[str, ...]:
     """What other promises would cost, who pays, and how long arrears last, in sentences."""
     parts = ["The promises would cost nothing." if cost is None else f"What the promises would cost: {cost.note}"]
     if cost is not None and cost.per_round is not None:
-        price = _money(cost.per_round, cost.low, cost.high, cost.relative, "be")
+        price = _money(words, cost.per_round, cost.low, cost.high, cost.relative, "be")
         before = "" if now is None or now.per_round is None else f"; today it is {now.per_round:.3g}"
         parts = [f"Keeping the promises would cost, per round, {price}{before}.", cost.note]
     for less, verb in ((True, "pay with rounds"), (False, "get more rounds")):

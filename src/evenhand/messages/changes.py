@@ -17,27 +17,13 @@ from annotated_types import MaxLen, MinLen
 from typing_extensions import TypedDict
 
 from ..core.dataclasses import dataclass
-from ..core.descriptions import texts
 from ..core.errors import EvenhandError, nearest
-from .rules import NAMED, SLICED, ArmName, ArmNames, Nonnegative, Share
+from .rules import NAMED, SLICED, ArmName, ArmNames, Described, Nonnegative, Share
+from .words import Words
 
 Shares = Annotated[Mapping[ArmName, Share], MinLen(1), SLICED, NAMED]
 Reason = Annotated[str, MaxLen(1000)]
 Debt = Literal["carry", "cap", "forgive"]
-
-
-class Described:
-    """Base of records whose JSON Schema has the comments at the fields as their descriptions."""
-
-    __slots__ = ()
-
-    @classmethod
-    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
-        described, known = handler.resolve_ref_schema(reference := handler(core)), texts(cls)
-        for name, about in described.get("properties", {}).items():
-            if name in known:
-                about["description"] = known[name]
-        return reference
 
 
 class Stated(Described):
@@ -307,7 +293,22 @@ class Reopen(ChangeRecord):
     """
 
 
-Change = AddArm | Retire | BringBack | Rename | Erase | Promise | Close | Reopen
+@change("reword", {"unit": "€", "round_name": "visitors", "arm_name": "films"})
+class Reword(ChangeRecord, Words):
+    """Call rewards, rounds and arms by other words where people read of them; what is left out has the usual one.
+
+    Example:
+        >>> Reword("€", "visitors").to_json()
+        {'change': 'reword', 'unit': '€', 'round_name': 'visitors', 'arm_name': ''}
+    """
+
+    @property
+    def words(self) -> Words:
+        """The words."""
+        return Words(self.unit, self.round_name, self.arm_name)
+
+
+Change = AddArm | Retire | BringBack | Rename | Erase | Promise | Close | Reopen | Reword
 
 
 def change_of(plain: Mapping[str, Any]) -> ChangeRecord:

@@ -9,7 +9,6 @@ from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
 
 from ..core.dataclasses import dataclass
 from .answers import Missing
-from .changes import Described
 from .rules import (
     MAX_LEASE,
     MAX_LEASE_SECONDS,
@@ -18,12 +17,14 @@ from .rules import (
     AllocationName,
     ArmName,
     ArmNames,
+    Described,
     Flag,
     Form,
     Number,
     Table,
     Whole,
 )
+from .words import Words
 
 Json = dict[str, Any]
 
@@ -72,6 +73,7 @@ class AllocationRequest(Request):
     # evidence that the policy learns from beforehand, and that counts for no promise: the name of another allocation;
     # or by arm `plays`, the number of plays whose rewards are known, and `sum`, of these
     start_from: AllocationName | Table | None = None
+    words: Words | None = None  # the unit of rewards, and what rounds and arms are called
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,8 @@ from typing import Annotated, Any
 
 from annotated_types import Ge, Le, MaxLen, MinLen
 
+from ..core.descriptions import texts
+
 ALLOCATION = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 ARM = r"\S"
 IDEMPOTENCY_KEY = r"^[!-~]{1,200}$"
@@ -106,3 +108,17 @@ ArmNames = Annotated[list[ArmName], Form(fail_fast=True), MinLen(1)]
 SLICED = Sliced()
 NAMED = Form(json={"additionalProperties": False})  # no other names than valid names of arms
 Table = Annotated[dict[str, Any], Shallow()]
+
+
+class Described:
+    """Base of records whose JSON Schema has the comments at the fields as their descriptions."""
+
+    __slots__ = ()
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: Any, handler: Any) -> Any:
+        described, known = handler.resolve_ref_schema(reference := handler(core)), texts(cls)
+        for name, about in described.get("properties", {}).items():
+            if name in known:
+                about["description"] = known[name]
+        return reference

@@ -227,7 +227,7 @@ def test_what_is_said_of_bodies_without_sense(drinks: Asking, route: str, body: 
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ({}, "body.change: is required, one of add, retire, bring_back, rename, erase, promise, close, reopen"),
+        ({}, "body.change: is required, one of add, retire, bring_back, rename, erase, promise, close, reopen, reword"),
         ({"change": "clsoe"}, "body.change: there is no 'clsoe'; did you mean 'close'?"),
         ([], "body: must be an object"),
         ({"change": "promise"}, "body: a promise must have at least one of fractions, caps and groups"),
@@ -248,6 +248,12 @@ def test_what_is_said_of_bodies_without_sense(drinks: Asking, route: str, body: 
         (
             {"change": "promise", "fractions": {"tea": 0.1}, "debt": "forgive"},
             "body: debt 'forgive' needs a reason, which the ledger shows: what is owed is not paid",
+        ),
+        ({"change": "reword", "unit": "x" * 41}, "body.unit: must have at most 40 characters"),
+        ({"change": "reword", "units": "x"}, "body.units: there is no field 'units'; did you mean 'unit'?"),
+        (
+            {"change": "reword", "arm_name": "a/b/c"},
+            "body: arm_name must be a plural such as 'visitors', or 'person/people', got 'a/b/c'",
         ),
         ({"change": "retire", "arm": " "}, "body.arm: must have a character other than spaces"),
         ({"change": "retire", "arm": "x" * 201}, "body.arm: must have at most 200 characters"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from functools import cached_property, partial
 
@@ -17,6 +18,7 @@ from evenhand.core.state import Array, Observation
 from evenhand.judgement.keeping import keeping_of
 from evenhand.judgement.sentences import CLOSE, WHOLE
 from evenhand.messages.lines import DeficitExcerpt, History
+from evenhand.messages.words import masks
 
 
 class Account:
@@ -27,7 +29,7 @@ class Account:
         self.algorithm, self.round, self.version, self.plays = record.label, state.round, record.version, record.plays
         self.missing = record.missing  # what a missing reward counts as: "never", "lost" or "zero"
         self.limits = record.reward_range  # the smallest and the largest reward
-        self.names, self.active = record.names, record.arms.active
+        self.names, self.active, self.words = record.names, record.arms.active, record.words
 
         self.fractions = record.fractions  # promised share of the rounds; None where no share is promised
         rates = policy.index.rates  # (arms,), guaranteed rewards per round, scaled to [0, 1]; None for none
@@ -93,6 +95,14 @@ class Account:
         scores = policy.index.score(self._record.state, Observation(self.active), np.random.default_rng(0))
         return np.where(self.active, np.asarray(scores, dtype=float), np.nan)
 
+    def say(self, text: str) -> str:
+        """A sentence in the words of the allocation."""
+        return self.words.say(text, self._masks) if self.words.round_name or self.words.arm_name else text
+
+    @cached_property
+    def _masks(self) -> re.Pattern[str] | None:
+        return masks((*self.names, *(group["name"] for group in self.groups)))
+
     @cached_property
     def history(self) -> History | None:
         """Plays and rewards over time; None before the first round."""
@@ -107,7 +117,7 @@ class Account:
             return None
         found = past.excerpt(self.names, self.worst)
         near = bool(found.rounds) and not (self.worst > WHOLE).any()
-        return replace(found, note=CLOSE) if near else found
+        return replace(found, note=self.say(CLOSE)) if near else found
 
     def held(self, promise: Promised) -> bool:
         """Whether there is still a promise of this kind to this arm or group."""

@@ -65,7 +65,7 @@ def standing(account: Account, found: Judged) -> tuple[StandingAlarm, ...]:
     for promise, stated in account.alarms.items():
         case = found.of(promise)
         if case is not None and case.judgement.verdict != "kept":
-            (kind, holder), now = promise, f"{sentence(case)}."
+            (kind, holder), now = promise, account.say(f"{sentence(case)}.")
             name = holder if isinstance(holder, str) else account.names[holder]
             alarms.append(StandingAlarm(name, kind, moment(stated.time), stated.round, now))
     return tuple(alarms)

@@ -58,9 +58,9 @@ def audit(account: Account, limit: int | None, now: float) -> Audit:
         version=account.version,
         time=moment(now),
         arms=len(account.names),
-        verdict=verdict(account, found),
-        fault=fault,
-        warnings=warnings,
+        verdict=account.say(verdict(account, found)),
+        fault=account.say(fault),
+        warnings=tuple(map(account.say, warnings)),
         lines=lines,
         bounds=found.of_bounds(account.bounds[:BOUNDS]),
         delays=summarise(account.delays) if len(account.delays) else None,
@@ -73,6 +73,7 @@ def audit(account: Account, limit: int | None, now: float) -> Audit:
         ledger=account.ledger(),
         alarms=standing(account, found),
         sources=tuple(account.sources),
+        words=account.words,
     )
 
 

@@ -46,12 +46,12 @@ def cost_of(account: Account) -> Cost | None:
     if not (promised or bounded or account.merit is not None) or account.round == 0:
         return None
     if not account.known.any():
-        return _unknown("No reward of an arm is known yet.")
+        return _unknown(account, "No reward of an arm is known yet.")
     unknown = np.flatnonzero(active & (account.known == 0.0))
     if len(unknown):
-        return _unknown(f"Unknown until every arm has a known reward; {account.names[unknown[0]]!r} has none.")
+        return _unknown(account, f"Unknown until every arm has a known reward; {account.names[unknown[0]]!r} has none.")
     if bounded and np.count_nonzero(active) > BOUNDED:
-        return _unknown(f"Not computed for groups or caps of more than {BOUNDED} arms.")
+        return _unknown(account, f"Not computed for groups or caps of more than {BOUNDED} arms.")
     return _answer(account, _Prices(account, bounded))
 
 
@@ -209,8 +209,8 @@ def _best_bounded(account: Account, means: Array) -> Array:
     return np.asarray(shares[account.active])
 
 
-def _unknown(note: str) -> Cost:
-    return Cost(None, None, None, None, None, None, None, None, note)
+def _unknown(account: Account, note: str) -> Cost:
+    return Cost(None, None, None, None, None, None, None, None, account.say(note))
 
 
 def _answer(account: Account, prices: _Prices) -> Cost:
@@ -220,12 +220,12 @@ def _answer(account: Account, prices: _Prices) -> Cost:
     of_best, price, incurred = (span * one for one in (prices.free(prices.likely), prices.price(), prices.incurred()))
     best = low * account.plays + of_best  # per round, if nothing were promised
     if not math.isfinite(price * account.round + incurred + best * account.round):
-        return _unknown("Not computed: the rewards are too large.")
+        return _unknown(account, "Not computed: the rewards are too large.")
     least, most = (span * end for end in prices.price_ends())
     fewest, largest = (span * end for end in prices.incurred_ends())
     price, incurred = min(max(price, least), most), min(max(incurred, fewest), largest)
     part, whole = (price / best, incurred / (best * account.rounds)) if best > 0.0 and account.rounds else (None, None)
-    return Cost(price, least, most, part, incurred, fewest, largest, whole, _note(account))
+    return Cost(price, least, most, part, incurred, fewest, largest, whole, account.say(_note(account)))
 
 
 def _note(account: Account) -> str:

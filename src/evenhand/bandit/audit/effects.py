@@ -17,7 +17,7 @@ from evenhand.bandit.record import Record
 from evenhand.judgement.sentences import WHOLE
 from evenhand.messages import audit_text
 from evenhand.messages.answers import CatchUp, Cost, Effect, MovedShare, Plan, SettledPromise
-from evenhand.messages.changes import ChangeRecord, Close, Reopen
+from evenhand.messages.changes import ChangeRecord, Close, Reopen, Reword
 
 LISTED = 100  # arms
 SAME = 1e-6  # difference of two shares below which they are one
@@ -26,7 +26,7 @@ SAME = 1e-6  # difference of two shares below which they are one
 def planned_with_effect(record: Record, change: ChangeRecord | None) -> Plan:
     """What a change would do, and what that would cost; nothing changes."""
     plan = answer(record, change)
-    if change is None or not plan.changed or isinstance(change, Close | Reopen):
+    if change is None or not plan.changed or isinstance(change, Close | Reopen | Reword):
         return plan
     return replace(plan, effect=effect_of(record, change, plan.settlement))
 
@@ -39,8 +39,8 @@ def effect_of(record: Record, change: ChangeRecord, settlement: Sequence[Settled
         return None
     costs = _price(now), _price(then)
     shares, late = _moved(now, then), _late(then)
-    text = audit_text.effect(costs[1], costs[0], shares, late, then.owed_first)
-    return Effect(costs[1], costs[0], shares, late, text)
+    text = audit_text.effect(costs[1], costs[0], shares, late, then.owed_first, then.words)
+    return Effect(costs[1], costs[0], shares, late, tuple(map(then.say, text)))
 
 
 def _afterwards(record: Record, change: ChangeRecord, settlement: Sequence[SettledPromise]) -> Account | None:

@@ -39,7 +39,7 @@ def health_of(account: Account, judged: Judged, fault: str, doubts: int, closed:
     owing = furthest(account)
     return AllocationHealth(
         status=status,  # type: ignore[arg-type]
-        text=text,
+        text=account.say(text),
         behind=owing.plays,
         arm=None if owing.grouped else owing.name,
         warnings=doubts,

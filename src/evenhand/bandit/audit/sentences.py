@@ -33,7 +33,7 @@ def reasons(lines: Sequence[Line], account: Account, judged: Judged) -> list[str
             cap, group = caps.get(line.arm, ""), groups.get(line.arm, "")
             parts = [_owing(line, account, judged, place[line.arm], bool(group)), cap, group]
             parts += [_available(line), _compared(line, best, account), _missing(line), _ranked(line, scores)]
-        found.append(" ".join(part for part in parts if part))
+        found.append(account.say(" ".join(part for part in parts if part)))
     return found
 
 
@@ -99,16 +99,17 @@ def _compared(line: Line, best: int | None, account: Account) -> str:
     if line.estimate is None:
         return "None of its rewards is known yet."
     name, mean = plain(account.names[best]), float(account.sums[best] / account.known[best])
+    own, largest = (account.words.amount(f"{one:.3g}") for one in (line.estimate, mean))
     if line.arm == account.names[best] or line.estimate == mean:
         surely = "" if _largest(account, mean) else " of those that are known well"
-        return f"Its mean reward, {line.estimate:.3g}, is the largest{surely or ' of all'}."
+        return f"Its mean reward, {own}, is the largest{surely or ' of all'}."
     if line.estimate > mean:
         known = int(account.known[account.names.index(line.arm)])
         rests = f"but rests on {number_of(known, 'reward')} only"
-        return f"Its mean reward, {line.estimate:.3g}, is above that of {name}, {mean:.3g}, {rests}."
+        return f"Its mean reward, {own}, is above that of {name}, {largest}, {rests}."
     sure = line.high is not None and line.high < mean
     doubt = "" if sure else ", which is within its interval, so this may change"
-    return f"Its mean reward, {line.estimate:.3g}, is below that of {name}, {mean:.3g}{doubt}."
+    return f"Its mean reward, {own}, is below that of {name}, {largest}{doubt}."
 
 
 def _largest(account: Account, mean: float) -> bool:

@@ -13,6 +13,7 @@ import { Settings } from './settings.js';
 import { byMerit, takesTotals } from './states.js';
 import { Term } from './terms.js';
 import { Ago, Component, Name, html } from './view.js';
+import { say, unit } from './words.js';
 
 // Arms that are loaded at first.
 export const LOADED = 200;
@@ -103,10 +104,10 @@ function Tiles({ audit, described }) {
   const retired = described.retired.length;
   const retiredNote = retired > 0 && `and ${whole(retired)} retired`;
   return html`<dl class="tiles">
-    <${Tile} head="Rounds" word="round" value=${whole(audit.rounds)} />
-    <${Tile} head="Arms" word="arm" value=${whole(described.arms.length - retired)} note=${retiredNote} />
+    <${Tile} head=${say('Rounds')} word="round" value=${whole(audit.rounds)} />
+    <${Tile} head=${say('Arms')} word="arm" value=${whole(described.arms.length - retired)} note=${retiredNote} />
     <${Furthest} ...${audit} />
-    ${audit.cost?.per_round != null && html`<${Tile} head="Cost of the promises" word="price of the promises" value=${reward(audit.cost.per_round)} note="reward per round" />`}
+    ${audit.cost?.per_round != null && html`<${Tile} head="Cost of the promises" word="price of the promises" value=${reward(audit.cost.per_round)} note=${say(unit() ? 'per round' : 'reward per round')} />`}
     ${!takesTotals(lines) && html`
       <${Tile} head="Pending rewards" value=${whole(sum(lines, 'pending'))} note=${part} />
       ${lost > 0 && html`<${Tile} head="Lost rewards" value=${whole(lost)} note=${part} />`}
@@ -119,7 +120,7 @@ function Tiles({ audit, described }) {
 // What the policy still makes up for, to an arm or a group; shares by merit owe no plays.
 function Furthest({ behind, furthest, round }) {
   if (behind === null) return null;
-  const none = round === 0 ? 'no round yet' : 'nothing is owed';
+  const none = round === 0 ? say('no round yet') : 'nothing is owed';
   const note = furthest === null ? none : html`<${Name} of=${furthest} />`;
   return html`<${Tile} head="Furthest behind, in plays" word="deficit" value=${plays(behind)} note=${note} />`;
 }

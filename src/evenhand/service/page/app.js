@@ -11,6 +11,7 @@ import { Poll } from './poll.js';
 import { address, keep, routeOf } from './route.js';
 import { Definitions } from './terms.js';
 import { Component, Name, html, render } from './view.js';
+import { speak } from './words.js';
 
 const UNREAD = { list: null, audit: null, described: null, missing: '' };
 
@@ -48,6 +49,7 @@ class App extends Component {
 
   go() {
     this.service = new Service();
+    speak(null);
     this.restart({ ...UNREAD, route: routeOf(location.hash), loaded: LOADED }, () => {
       document.querySelector('h1')?.focus();
       window.scrollTo(0, 0);
@@ -93,6 +95,7 @@ class App extends Component {
     const described = this.state.described ?? (await this.service.get(address(name), signal));
     const arms = this.state.audit?.arms ?? described.arms.length;
     const audit = await this.service.get(address(name) + auditPath(arms, this.state.loaded), signal);
+    speak(audit.words);
     const fresh = described.version === audit.version;
     return { audit, described: fresh ? described : await this.service.get(address(name), signal) };
   }

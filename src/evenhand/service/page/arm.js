@@ -1,11 +1,12 @@
 // One arm in a row that also fits on a phone: its state in a word, its share, its estimate, and why on demand.
 import { RewardDot, ShareBar } from './bars.js';
-import { about, plays, reward, rewardInterval, several, share, shareInterval, whole } from './format.js';
+import { about, number, plays, reward, rewardInterval, several, share, shareInterval, whole } from './format.js';
 import { Badge } from './health.js';
 import { Ledger } from './ledger.js';
 import { byMerit, standing } from './states.js';
 import { Term } from './terms.js';
 import { Ago, Component, Name, html } from './view.js';
+import { say } from './words.js';
 
 function Standing({ line, cap, groups, since }) {
   return html`<span class="standing">
@@ -35,7 +36,7 @@ export class Arm extends Component {
         <td role="cell" class="is"><${Standing} ...${{ line, cap, groups, since }} /></td>
         <td role="cell" class="received" data-label="Share">
           <${ShareBar} line=${line} scale=${scales.share} most=${cap?.at_most ?? null} />
-          <span><strong>${line.share === null ? 'no round yet' : share(line.share)}</strong>${' '}
+          <span><strong>${line.share === null ? say('no round yet') : share(line.share)}</strong>${' '}
             <span class="soft"><bdi>${promise(line, cap, groups)}</bdi></span></span>
         </td>
         <td role="cell" class="earned" data-label="Reward">
@@ -70,10 +71,10 @@ function Facts({ line }) {
     ['95% interval of its share', shareInterval(line.low_share, line.high_share)],
     [term('deficit', 'Owed now, in plays'), line.deficit === null ? 'nothing is promised in plays' : plays(Math.max(0, line.deficit))],
     ['Furthest behind so far', plays(line.worst)],
-    ['Could play in', `${share(line.available)} of all rounds`],
+    ['Could play in', `${share(line.available)} ${say('of all rounds')}`],
     ['Mean reward', reward(line.estimate)],
     ['95% interval of its reward', rewardInterval(line.low, line.high)],
-    [term('score', 'Score by which the policy compares arms'), line.score === null ? 'drawn at random, or none yet' : reward(line.score)],
+    [term('score', say('Score by which the policy compares arms')), line.score === null ? 'drawn at random, or none yet' : number(line.score)],
     ['Missing rewards', missing.filter(Boolean).join(', ') || 'none'],
     ['Late rewards, of the lost', whole(line.late)],
   ];

@@ -8,6 +8,7 @@ import { byMerit, takesTotals, urgency, urgent } from './states.js';
 import { Table } from './table.js';
 import { Term } from './terms.js';
 import { Component, html, visible } from './view.js';
+import { say } from './words.js';
 
 const descending = (field) => (one, other) => (other[field] ?? -Infinity) - (one[field] ?? -Infinity) || 0;
 const FIRST = 'urgency'; // the order at first
@@ -121,14 +122,14 @@ export class Arms extends Component {
       <${Groups} audit=${audit} />
       ${audit.lines.length > 3 && html`<${Tools} chosen=${chosen} onChoose=${choose} />`}
       <${Limited} audit=${audit} loaded=${loaded} onMore=${onMore} />
-      <${Pager} page=${page} what="Arms" none="No arm has a matching name" onTurn=${turn} />
+      <${Pager} page=${page} what=${say('Arms')} none=${say('No arm has a matching name')} onTurn=${turn} />
       ${page.rows.length > 0 && body()}
     </section>`;
   }
 }
 
 const headsOf = (merit) => ['Arm', 'Promise', `Share of the rounds${merit ? '' : ' since the promise began'}`, 'Mean reward', 'Reason'];
-const head = (text) => html`<th role="columnheader" scope="col">${text}</th>`;
+const head = (text) => html`<th role="columnheader" scope="col">${say(text)}</th>`;
 
 function Key({ merit }) {
   const promised = merit ? html`deserved by <${Term} word="merit" />` : html`<${Term} word="promise">promised</${Term}>`;

@@ -6,6 +6,7 @@ import { Ledger } from './ledger.js';
 import { urgency, urgent, word } from './states.js';
 import { Term } from './terms.js';
 import { Ago, Component, Name, html } from './view.js';
+import { say } from './words.js';
 
 const NAMED = 12; // arms of a group
 const FIRST = 8; // groups in sight at first
@@ -45,7 +46,7 @@ export class Groups extends Component {
     const heads = ['Group', 'Promise', 'Share of the rounds since the promise began', 'Reason'];
     return html`
       ${groups.length > 0 && html`<table class="overview groups" role="table" aria-label="Overview of the groups">
-        <thead role="rowgroup"><tr role="row">${heads.map((text) => html`<th role="columnheader" scope="col">${text}</th>`)}</tr></thead>
+        <thead role="rowgroup"><tr role="row">${heads.map((text) => html`<th role="columnheader" scope="col">${say(text)}</th>`)}</tr></thead>
         <tbody role="rowgroup">${(all ? groups : groups.slice(0, FIRST)).map(row)}</tbody>
       </table>`}
       ${!all && groups.length > FIRST && html`<button type="button" onClick=${() => this.setState({ all: true })}>All ${whole(groups.length)} groups</button>`}
@@ -64,7 +65,7 @@ function Group({ line, scale, authors, since, ledger, open, onWhy, id }) {
         since && html`${' '}<span class="soft">alarm <${Ago} time=${since} /></span>`}</span></td>
       <td role="cell" class="received" data-label="Share">
         <${ShareBar} line=${line} scale=${scale} least=${line.at_least} most=${line.at_most} />
-        <span><strong>${line.share === null ? 'no round yet' : share(line.share)}</strong>${' '}
+        <span><strong>${line.share === null ? say('no round yet') : share(line.share)}</strong>${' '}
           <span class="soft">${promised(line)}</span></span>
       </td>
       <td role="cell" class="ask"><button type="button" aria-expanded=${open} aria-controls=${id} onClick=${onWhy}
@@ -90,9 +91,9 @@ function Members({ arms }) {
 
 // A negative number of plays means ahead of the promise, or below the largest share.
 function Figures({ bounds }) {
-  const head = ([field, text]) => html`<th role="columnheader" scope="col" class=${look(field)} key=${field}>${text}</th>`;
+  const head = ([field, text]) => html`<th role="columnheader" scope="col" class=${look(field)} key=${field}>${say(text)}</th>`;
   const cell = (line) => ([field, text, show]) =>
-    html`<td role="cell" class=${look(field)} data-field=${field} data-label=${text.toLowerCase()}>${show(line)}</td>`;
+    html`<td role="cell" class=${look(field)} data-field=${field} data-label=${say(text.toLowerCase())}>${show(line)}</td>`;
   const row = (line) => html`<tr role="row" key=${line.kind + line.name}>
     <th role="rowheader" scope="row"><${Name} of=${line.name} /></th>${COLUMNS.map(cell(line))}</tr>`;
   return html`

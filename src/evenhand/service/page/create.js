@@ -3,7 +3,7 @@ import { ReadOnly, administers } from './access.js';
 import { Advice, promisesOf, suiting, textsFor, usual } from './advice.js';
 import { Draft, UNITS } from './draft.js';
 import { Fault, describedBy } from './faults.js';
-import { ArmFields, Preview, newArm } from './fields.js';
+import { ArmFields, Preview, WordFields, newArm } from './fields.js';
 import { GroupFields } from './groups.js';
 import { link } from './route.js';
 import { Parameters } from './parameters.js';
@@ -71,6 +71,9 @@ export class Create extends Form {
     low: '0',
     high: '1',
     plays: '1',
+    unit_word: '',
+    round_name: '',
+    arm_name: '',
     preview: null,
     busy: false,
     tried: false,
@@ -191,6 +194,8 @@ export class Create extends Form {
         ${this.text('low', 'Smallest reward', number)}${this.text('high', 'Largest reward', number)}
         ${this.text('plays', 'Arms per round', { type: 'number', min: 1, max: arms.length, step: 1 })}
       </div>
+      <${WordFields} words=${{ ...this.state, unit: this.state.unit_word }}
+        onInput=${({ unit, ...more }) => this.set(unit === undefined ? more : { unit_word: unit })} />
       <${Problem} error=${error} />
       <div class="row"><button type="submit" class="main" disabled=${busy}>Create the allocation</button>
         <a class="button" href="#/">Cancel</a></div>

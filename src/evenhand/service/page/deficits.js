@@ -3,6 +3,7 @@ import { Chart, ROOM, axis, plain, tip } from './chart.js';
 import { moment, plays, several, whole } from './format.js';
 import { Swatch, lookOf } from './looks.js';
 import { Component, Name, html } from './view.js';
+import { say } from './words.js';
 
 const FIRST = 5; // arms that are drawn unless others are selected
 const LARGEST = 'the largest of all arms';
@@ -35,7 +36,7 @@ export class DeficitHistory extends Component {
       const lines = arms.filter(({ drawn }) => drawn);
       this.props.looks.draw('deficits', lines.map(({ arm }) => arm));
       for (const line of lines) line.slot = this.props.looks.slots.get(line.arm);
-      if (largest) lines.unshift({ arm: LARGEST, slot: null, deficits: history.largest }); // the others lie on it
+      if (largest) lines.unshift({ arm: say(LARGEST), slot: null, deficits: history.largest }); // the others lie on it
       this.kept = { of, arms, lines, ahead, rounds: history.rounds, times: history.times };
     }
     return this.kept;
@@ -84,7 +85,7 @@ export class DeficitHistory extends Component {
     const reason = history !== null ? BEFORE : merit ? BY_MERIT : grouped ? GROUPED : NONE;
     return html`<section aria-labelledby="history">
       <h2 id="history">Behind the promises over time</h2>
-      ${history?.rounds.length ? this.body(history) : html`<p class="note">${reason}</p>`}
+      ${history?.rounds.length ? this.body(history) : html`<p class="note">${say(reason)}</p>`}
     </section>`;
   }
 }
@@ -97,7 +98,7 @@ function Legend({ arms, largest, onArm, onLargest }) {
     box(drawn, () => onArm(arm), html`<${Swatch} look=${drawn ? lookOf(slot) : null} />`, html`<${Name} of=${arm} />`);
   const thick = html`<span class="swatch ink" aria-hidden="true"></span>`;
   return html`<fieldset class="legend"><legend>Lines</legend>
-    <ul>${arms.map(one)}${box(largest, onLargest, thick, LARGEST)}</ul>
+    <ul>${arms.map(one)}${box(largest, onLargest, thick, say(LARGEST))}</ul>
   </fieldset>`;
 }
 
@@ -118,12 +119,12 @@ function picture(data, look, width) {
   const tipLines = (points) => {
     const at = data.rounds.indexOf(points[0].value[0]);
     const lines = data.lines.map(({ arm, deficits }) => `${plain(arm)}: ${plays(deficits[at])}`);
-    return [`round ${whole(data.rounds[at])}`, moment(data.times[at]), ...lines];
+    return [say(`round ${whole(data.rounds[at])}`), moment(data.times[at]), ...lines];
   };
   // The part below 0 would compress the part above: arms are often far ahead, and seldom behind.
   const scale = data.ahead ? {} : { min: 0, max: ({ max }) => (max > 2 ? null : 2) };
   const amounts = axis(look, 'deficit in plays', { type: 'value', ...scale, axisLabel: { formatter: short } });
-  const rounds = axis(look, 'round', {
+  const rounds = axis(look, say('round'), {
     type: 'value',
     max: 'dataMax',
     splitNumber: Math.max(2, Math.round(width / 130)),

@@ -67,7 +67,8 @@ export class Draft {
   }
 
   get body() {
-    const { name, arms, algorithm, missing, window, unit, low, high } = this.state;
+    const { name, arms, algorithm, missing, window, unit, low, high, unit_word, round_name, arm_name } = this.state;
+    const words = { unit: unit_word.trim(), round_name: round_name.trim(), arm_name: arm_name.trim() };
     return {
       name,
       arms: arms.map(({ arm }) => arm.trim()),
@@ -77,6 +78,7 @@ export class Draft {
       window: missing === 'never' ? null : Number(window) * UNITS[unit],
       missing,
       rewards: [Number(low), Number(high)],
+      ...(Object.values(words).some(Boolean) && { words }),
     };
   }
 

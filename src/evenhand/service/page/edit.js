@@ -2,12 +2,13 @@
 import { ReadOnly, administers } from './access.js';
 import { capOf } from './draft.js';
 import { faultsOf } from './faults.js';
-import { Preview, Reason, ShareField } from './fields.js';
+import { Preview, Reason, ShareField, WORDS, WordFields } from './fields.js';
 import { hasGroups } from './parameters.js';
 import { Promises, inPlay, promising } from './promises.js';
 import { changes, link } from './route.js';
 import { Form, Problem, fraction } from './submit.js';
 import { Component, Name, html } from './view.js';
+import { say } from './words.js';
 
 export class Edit extends Component {
   state = { algorithms: [], values: {} };
@@ -38,7 +39,8 @@ export class Edit extends Component {
   render({ name, audit, described, service, access, onChanged }) {
     const bounded = Boolean(audit) && this.bounded({ audit, described });
     const props = { name, audit, described, service, onChanged, bounded, values: this.state.values };
-    const forms = () => html`<${Promises} ...${props} /><${NewArm} ...${props} /><${Retirement} ...${props} />`;
+    const forms = () => html`<${Promises} ...${props} /><${NewArm} ...${props} /><${Retirement} ...${props} />
+      <${Wording} ...${props} key=${JSON.stringify(audit.words)} />`;
     return html`
       <nav aria-label="Where you are"><a href="#/">Allocations</a> › <a href=${link(name)}><${Name} of=${name} /></a></nav>
       <h1 tabindex="-1">Change <${Name} of=${name} /></h1>
@@ -92,7 +94,7 @@ class NewArm extends Form {
     const { change, wrong } = this.request();
     if (!wrong && (await this.attempt(() => this.props.service.change(changes(this.props.name), change)))) {
       this.unpreview();
-      this.setState({ arm: '', promise: '', cap: '', more: {}, reason: '', saved: `“${this.state.arm.trim()}” plays from the next round on.` });
+      this.setState({ arm: '', promise: '', cap: '', more: {}, reason: '', saved: `“${this.state.arm.trim()}” ${say('plays from the next round on.')}` });
       this.props.onChanged();
     }
   }
@@ -145,5 +147,25 @@ class Retirement extends Form {
       <${Problem} error=${error} />
       <div class="row"><${Reason} value=${reason} onInput=${(reason) => this.setState({ reason })} /></div>
       <ul class="arm-fields tall">${audit.lines.map(row)}</ul></section>`;
+  }
+}
+
+class Wording extends Form {
+  state = { ...this.props.audit.words, busy: false, error: null };
+
+  async submit(event) {
+    event.preventDefault();
+    const { name, service, onChanged } = this.props;
+    const words = Object.fromEntries(WORDS.map(([key]) => [key, this.state[key].trim()]));
+    if (await this.attempt(() => service.change(changes(name), { change: 'reword', ...words }))) onChanged();
+  }
+
+  render(_, { busy, error, ...words }) {
+    return html`<section aria-labelledby="wording"><h2 id="wording">Words</h2>
+      <form class="form" ref=${this.here} onSubmit=${(event) => this.submit(event)}>
+        <${WordFields} words=${words} onInput=${(change) => this.setState(change)} />
+        <${Problem} error=${error} />
+        <div class="row"><button type="submit" disabled=${busy}>Save the words</button></div>
+      </form></section>`;
   }
 }

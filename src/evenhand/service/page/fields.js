@@ -4,7 +4,8 @@ import { several, share } from './format.js';
 import { Badge } from './health.js';
 import { fraction, percent } from './submit.js';
 import { Term } from './terms.js';
-import { html } from './view.js';
+import { h, html } from './view.js';
+import { say } from './words.js';
 
 const NAMED = 5; // arms in a sentence
 const KNOWN = /^the promise(d share)?s cannot be kept: /; // what the badge before the text says already
@@ -83,10 +84,10 @@ export const wrongShares = (fractions) =>
   fractions?.includes(undefined) ? 'A promised share is a number from 0 to 100.' : '';
 
 function inAll(sum, plays, bounded) {
-  const promised = `${percent(sum) || 0}% of the rounds`;
+  const promised = `${percent(sum) || 0}% ${say('of the rounds')}`;
   if (sum > plays + 1e-9) return `Promised in all: ${promised}; more than there are.`;
-  if (bounded) return `Promised to single arms: ${promised}.`;
-  return `Promised in all: ${promised}; ${percent(plays - sum) || 0}% stay for the arms with the largest rewards.`;
+  if (bounded) return `${say('Promised to single arms')}: ${promised}.`;
+  return `Promised in all: ${promised}; ${percent(plays - sum) || 0}% ${say('stay for the arms with the largest rewards.')}`;
 }
 
 // What each arm and group would be promised whose promise would change, or all groups and caps of a new allocation.
@@ -99,7 +100,7 @@ function then(preview) {
   const all = [...groups, ...arms.map((one) => promised(one, made))];
   const more = all.length > NAMED ? ` and ${several(all.length - NAMED, 'more')}` : '';
   const listed = `${all.slice(0, NAMED).join(', ')}${more}.`;
-  return all.length === 0 ? '' : made ? `Groups and caps: ${listed}` : `From the next round on: ${listed}`;
+  return all.length === 0 ? '' : made ? `Groups and caps: ${listed}` : `${say('From the next round on')}: ${listed}`;
 }
 
 const isCap = (cap) => cap !== null && cap < 1;
@@ -110,3 +111,19 @@ const promised = ({ arm, fraction, cap }, capOnly) => {
 };
 const bounds = ({ name, at_least, at_most }) =>
   `${name} ${within(at_least > 0 && `at least ${share(at_least)}`, at_most !== null && `at most ${share(at_most)}`)}`;
+
+// [field, label, an example]
+export const WORDS = [
+  ['unit', 'Unit of rewards', '€'],
+  ['round_name', 'Word for rounds, in the plural', 'visitors, or person/people'],
+  ['arm_name', 'Word for arms, in the plural', 'films'],
+];
+
+// What rewards, rounds and arms are called on this page, in audits and on the command line.
+export function WordFields({ words, onInput }) {
+  const field = ([key, label, example]) => h('label', {}, label, h('input', {
+    value: words[key], maxlength: 40, autocomplete: 'off', placeholder: `such as ${example}`,
+    onInput: ({ target }) => onInput({ [key]: target.value }),
+  }));
+  return h('div', { class: 'row' }, WORDS.map(field));
+}

@@ -1,4 +1,6 @@
 // Numbers for people. Null is shown as a dash; the minus sign is U+2212.
+import { say, unit } from './words.js';
+
 const LOCALE = 'en-GB';
 export const SPACE = '\u00a0';
 export const NOTHING = '–';
@@ -30,18 +32,22 @@ export const share = (value) => (known(value) ? `${percent(value)}%` : NOTHING);
 
 export const plays = (value) => (known(value) ? fixed(value, Math.abs(value) < 1000 ? 2 : 0) : NOTHING);
 
-export function reward(value) {
+export function number(value) {
   if (!known(value)) return NOTHING;
   const size = Math.abs(value);
   if (size > 0 && (size < 0.01 || size >= 1e9)) return value.toPrecision(3).replaceAll('-', '\u2212');
   return fixed(value, size < 10 ? 3 : size < 1000 ? 2 : 0);
 }
 
+// A reward in its unit.
+const inUnit = (text) => (text === NOTHING || !unit() ? text : `${text}${SPACE}${unit()}`);
+export const reward = (value) => inUnit(number(value));
+
 // A dash between two numbers, but words where it could be taken for a sign.
 const between = (low, high, show) =>
   known(low) && known(high) ? `${show(low)}${low < 0 ? ' to ' : '–'}${show(high)}` : NOTHING;
 
-export const rewardInterval = (low, high) => between(low, high, reward);
+export const rewardInterval = (low, high) => inUnit(between(low, high, number));
 
 export const shareInterval = (low, high) =>
   known(low) && known(high) ? `${between(low, high, percent)}%` : NOTHING;
@@ -68,7 +74,7 @@ const DATE = { day: 'numeric', month: 'short', year: 'numeric' };
 export const clock = (seconds) => new Date(1000 * seconds).toLocaleTimeString(LOCALE, CLOCK);
 export const moment = (time) => (time ? new Date(time).toLocaleString(LOCALE, { ...DATE, ...CLOCK }) : NOTHING);
 
-export const several = (count, one, more = `${one}s`) => `${whole(count)} ${count === 1 ? one : more}`;
+export const several = (count, one, more = `${one}s`) => say(`${whole(count)} ${count === 1 ? one : more}`);
 
 // How long ago a time was; "now" for a time that another clock puts into the future.
 export function ago(time) {

@@ -7,6 +7,7 @@ import { Swatch, lookOf } from './looks.js';
 import { Range, chosenRange, rangeOf } from './range.js';
 import { byMerit } from './states.js';
 import { Component, Name, html } from './view.js';
+import { unit } from './words.js';
 
 const FIRST = 5; // groups and arms that are drawn unless others are selected
 const FURTHEST = 2; // of these, where not all arms are in the history: furthest behind
@@ -181,7 +182,7 @@ const shares = (data, look, width) =>
   picture(data, look, width, 'share', share, axis(look, '%', { min: 0, axisLabel: { formatter: percent } }));
 // An axis around a single value would show rewards that cannot be.
 const lowest = ({ min, max }) => (min === max ? Math.min(0, min) : null);
-const means = (data, look, width) => picture(data, look, width, 'mean', reward, axis(look, 'reward', { scale: true, min: lowest }));
+const means = (data, look, width) => picture(data, look, width, 'mean', reward, axis(look, unit() || 'reward', { scale: true, min: lowest }));
 
 function picture(data, look, width, field, shown, amounts) {
   const few = data.parts.filter(({ rounds }) => rounds > 0).length < 3; // a line needs two points

@@ -1,6 +1,7 @@
 // The ledger: every promise to an arm or a group, what was paid under each, and what became of what was owed.
 import { moment, plays, share, whole } from './format.js';
 import { Name, html } from './view.js';
+import { say } from './words.js';
 
 // Who made a change: the name of the API key, and its id on demand.
 export function Author({ id, authors }) {
@@ -30,7 +31,7 @@ export function Ledger({ entries, authors }) {
   const columns = [...COLUMNS, by];
   return html`<details class="ledger" open=${entries.length > 1}><summary>All its promises so far</summary>
     <div class="scroll" role="region" aria-label="Promises so far, table" tabindex="0"><table>
-      <thead><tr>${columns.map(([head, , look]) => html`<th scope="col" class=${look}>${head}</th>`)}</tr></thead>
+      <thead><tr>${columns.map(([head, , look]) => html`<th scope="col" class=${look}>${say(head)}</th>`)}</tr></thead>
       <tbody>${entries.map((entry) => html`<tr>${columns.map(([, show, look]) => html`<td class=${look}>${show(entry)}</td>`)}</tr>`)}</tbody>
     </table></div>
   </details>`;

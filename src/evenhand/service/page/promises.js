@@ -8,6 +8,7 @@ import { changes as path } from './route.js';
 import { byMerit } from './states.js';
 import { Form, Problem, fraction, percent } from './submit.js';
 import { Name, html } from './view.js';
+import { say } from './words.js';
 
 export const promising = (audit) => audit.lines.some((line) => line.promised !== null) && !audit.lines.some(byMerit);
 export const inPlay = (audit) => audit.lines.filter((line) => !line.retired);
@@ -113,7 +114,7 @@ export class Promises extends Form {
     if (await this.attempt(() => service.change(path(name), this.change(changes)))) {
       const count = Object.values(changes).reduce((total, some) => total + Object.keys(some).length, 0);
       this.unpreview();
-      this.setState({ ...UNTOUCHED, saved: `${several(count, 'promise')} changed, from the next round on.` });
+      this.setState({ ...UNTOUCHED, saved: `${several(count, 'promise')} changed, ${say('from the next round on.')}` });
       onChanged();
     }
   }

@@ -1,7 +1,8 @@
 // With which settings an allocation was created.
-import { duration, moment, several, whole } from './format.js';
+import { duration, moment, reward, several, whole } from './format.js';
 import { Term } from './terms.js';
 import { Component, html } from './view.js';
+import { say } from './words.js';
 
 const MISSING = { lost: 'counts as lost', zero: 'counts as a reward of 0', never: 'is never given up' };
 
@@ -36,7 +37,7 @@ export class Settings extends Component {
       ['Changes of arms and promises', whole(changes)],
       [html`<${Term} word="window">Window for a reward</${Term}>`, described.window === null ? 'no limit' : duration(described.window)],
       ['A missing reward', MISSING[described.missing] ?? described.missing],
-      ['Rewards', `from ${low} to ${high}`],
+      ['Rewards', `from ${reward(low)} to ${reward(high)}`],
       ['Seed', String(described.seed)],
       ...Object.entries(described.parameters)
         .filter(([key]) => !ELSEWHERE.includes(key))
@@ -45,7 +46,7 @@ export class Settings extends Component {
     return html`<section aria-labelledby="settings">
       <h2 id="settings">Settings</h2>
       <dl class="settings">
-        ${rows.map(([head, value]) => html`<div><dt>${head}</dt><dd><bdi>${value}</bdi></dd></div>`)}
+        ${rows.map(([head, value]) => html`<div><dt>${typeof head === 'string' ? say(head) : head}</dt><dd><bdi>${value}</bdi></dd></div>`)}
       </dl>
     </section>`;
   }

@@ -1,7 +1,8 @@
 // The table of the arms: every number of the audit. On a phone each row becomes a card (style.css); roles are explicit,
 // as browsers drop them if a table is not laid out as one.
-import { plays, reward, rewardInterval, share, shareInterval, whole } from './format.js';
+import { number, plays, reward, rewardInterval, share, shareInterval, whole } from './format.js';
 import { Component, Name, html } from './view.js';
+import { say } from './words.js';
 
 // [fields of the audit, group of columns, head, what is shown]
 const COLUMNS = [
@@ -24,7 +25,7 @@ const COLUMNS = [
   ['available', 'From the first round', 'Available', (line) => share(line.available)],
   ['estimate', 'Mean reward', 'Estimate', (line) => reward(line.estimate)],
   ['low high', 'Mean reward', '95% interval', (line) => rewardInterval(line.low, line.high)],
-  ['score', 'Policy', 'Score', (line) => reward(line.score)],
+  ['score', 'Policy', 'Score', (line) => number(line.score)],
   ['received', 'Rewards', 'In time', (line) => whole(line.received)],
   ['pending', 'Rewards', 'Pending', (line) => whole(line.pending)],
   ['lost', 'Rewards', 'Lost', (line) => whole(line.lost)],
@@ -38,8 +39,8 @@ const GROUPS = [...new Set(COLUMNS.map(({ group }) => group))].map((group) => ({
 }));
 
 export function Table({ rows }) {
-  const group = ({ group, span }) => html`<th role="columnheader" scope="colgroup" colspan=${span}>${group}</th>`;
-  const head = ({ field, head }) => html`<th role="columnheader" scope="col" key=${field}>${head}</th>`;
+  const group = ({ group, span }) => html`<th role="columnheader" scope="colgroup" colspan=${span}>${say(group)}</th>`;
+  const head = ({ field, head }) => html`<th role="columnheader" scope="col" key=${field}>${say(head)}</th>`;
   return html`<div class="scroll" role="region" aria-label="Table of the arms" tabindex="0">
     <table class="cards wide" role="table" aria-label="All figures of the arms">
       <thead role="rowgroup">
@@ -58,7 +59,7 @@ class Row extends Component {
 
   render({ line }) {
     const cell = ({ field, group, head, show }) => {
-      const label = `${group}: ${head.toLowerCase()}`;
+      const label = say(`${group}: ${head.toLowerCase()}`);
       return html`<td role="cell" class="number" data-field=${field} data-label=${label}>${show(line)}</td>`;
     };
     return html`<tr role="row">

@@ -2,8 +2,10 @@
 import { Component, h, render } from './vendor/preact.mjs';
 import htm from './vendor/htm.mjs';
 import { ago, moment } from './format.js';
+import { spoken } from './words.js';
 
-const html = htm.bind(h);
+const plain = htm.bind(h);
+const html = (strings, ...values) => plain(spoken(strings), ...values);
 
 // Characters that change the direction of letters are shown as escapes: a name must not look like another one.
 const DIRECTION = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
@@ -15,4 +17,4 @@ const Name = ({ of }) => html`<bdi class="name">${visible(String(of))}</bdi>`;
 // A time as a distance from now, with the moment itself on demand.
 const Ago = ({ time }) => (time ? html`<time datetime=${time} title=${moment(time)}>${ago(time)}</time>` : 'never');
 
-export { Ago, Component, Name, html, render, visible };
+export { Ago, Component, Name, h, html, render, visible };

@@ -25,6 +25,7 @@ from evenhand.messages.changes import (
     Rename,
     Reopen,
     Retire,
+    Reword,
     change_of,
 )
 from evenhand.service.store import arms
@@ -104,7 +105,7 @@ def _made(context: CommandContext, change: ChangeRecord) -> bool:
     if naming:
         allocation.flush(connection)  # the events before have the numbers of the names that there are now
     changes.make(record, change, context.now, key=context.api_key or "")
-    if record.version == version and not isinstance(change, Close | Reopen):
+    if record.version == version and not isinstance(change, Close | Reopen | Reword):
         return False
     allocation.closed = closed_after(change.change, allocation.closed)
     body = change.to_json()
@@ -143,6 +144,8 @@ def _is_so(record: Record, closed: bool, change: ChangeRecord) -> bool:
             return fraction is None or fraction == arm_values(record, arm).get("fraction")
         case Rename(arm=arm, new_name=name) if arm != name and name in record.arms.place:
             raise Conflict(f"there is already an arm {name!r}")
+        case Reword():
+            return change.words == record.words
     return isinstance(change, Close | Reopen) and isinstance(change, Close) == closed
 
 

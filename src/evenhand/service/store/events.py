@@ -52,6 +52,7 @@ class Created(TypedDict):
     parameters: dict[str, Any]
     learned: NotRequired[dict[Number, list[float]]]  # by arm, plays elsewhere and the sum of their rewards
     source: NotRequired[str]  # of these
+    words: NotRequired[dict[str, str]]  # the unit of rewards, and what rounds and arms are called
 
 
 @STRICT
@@ -261,7 +262,7 @@ def settings_of(bandit: Record) -> dict[str, Any]:
         "missing": bandit.missing,
         "rewards": list(bandit.reward_range),
         "parameters": {name: as_plain(name, value) for name, value in bandit.parameters.items()},
-    }
+    } | ({"words": bandit.words.to_json()} if bandit.words.to_json() else {})
 
 
 def stated(bandit: Record, closed: bool, last: Event, first: Event, replaces: int) -> Event:

@@ -138,7 +138,7 @@ class Describe(Reading[Allocation]):
         created = select(tables.allocations.c.created).where(tables.allocations.c.id == allocation.id)
         settings: dict[str, Any] = settings_of(bandit)
         return Allocation(
-            **settings | {"arms": bandit.names, "rewards": tuple(bandit.reward_range)},
+            **settings | {"arms": bandit.names, "rewards": tuple(bandit.reward_range), "words": bandit.words},
             name=allocation.name,
             retired=tuple(sorted(bandit.retired)),
             round=int(bandit.state.round),

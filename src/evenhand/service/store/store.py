@@ -22,6 +22,7 @@ from evenhand.core.errors import EvenhandError
 from evenhand.core.version import __version__
 from evenhand.messages.answers import AllocationHealth, Allocations, AllocationSummary, Plan, moment
 from evenhand.messages.rules import ALLOCATION, SENTENCES, matches
+from evenhand.messages.words import Words
 from evenhand.service.store import seals, summaries, tables
 from evenhand.service.store.allocation import first_event, row_of, row_values
 from evenhand.service.store.api_keys import Keys
@@ -37,7 +38,8 @@ from evenhand.service.store.summaries import Summary
 from evenhand.service.store.transaction import Observer
 from evenhand.service.store.writer import SNAPSHOT_EVERY, Committer, Writer
 
-RESERVED = ("self", "arms", "algorithm", "plays", "seed", "missing", "rewards", "start_from")  # arguments of `Bandit`
+#: Arguments of `Bandit`.
+RESERVED = ("self", "arms", "algorithm", "plays", "seed", "missing", "rewards", "start_from", "words")
 WORKERS = 8  # transactions at the same time
 IDLE_CHECK = 15.0  # seconds between looks for idle allocations, at most
 RETENTION_CHECK = 3600.0  # seconds between looks for old events
@@ -53,7 +55,7 @@ def _exists(
     if existing is None:
         return False
     body = created_by(first_event(connection, existing, name, read_names(connection, existing)))["create"]
-    differ = [key for key in settings if body[key] != settings[key] and not (any_seed and key == "seed")]
+    differ = [key for key in settings if body.get(key) != settings[key] and not (any_seed and key == "seed")]
     same = body.get("source") == learned.get("source")
     if not same or (learned.get("source") == "counts" and body["learned"] != learned["learned"]):
         differ.append("evidence to start from")
@@ -194,6 +196,7 @@ class Store:
         missing: str | None = None,
         rewards: tuple[float, float] = (0.0, 1.0),
         start_from: str | Mapping[str, Any] | None = None,
+        words: Words | Mapping[str, Any] | None = None,
         api_key: str | None = None,
     ) -> bool:
         """Create an allocation; see `evenhand.bandit.Bandit` for the arguments.
@@ -210,6 +213,7 @@ class Store:
             rewards: the smallest and the largest reward.
             start_from: the name of another allocation whose evidence the policy learns from, or counts by arm; what
                 the arms are owed, pending decisions and keys are not taken over.
+            words: the unit of rewards, and what rounds and arms are called; None for the usual words.
             api_key: id of the API key that the request was sent with, which the event names; None for none.
 
         Returns:
@@ -221,6 +225,7 @@ class Store:
             EvenhandError: an argument is invalid, or the promises cannot be kept.
         """
         options: dict[str, Any] = {"plays": plays, "window": window, "missing": missing, "rewards": rewards}
+        options["words"] = words
         bandit, learned = self._made(name, arms, algorithm, parameters, seed, start_from, options)
         try:
             return self._create(name, bandit, learned, seed is None, api_key)
