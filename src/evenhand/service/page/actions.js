@@ -1,6 +1,6 @@
 // What one can do with an allocation: change it, close it, download it, and copy the link to this view.
 import { ReadOnly, administers } from './access.js';
-import { address, changes, editing } from './route.js';
+import { address, alarming, changes, editing } from './route.js';
 import { Form, Problem } from './submit.js';
 import { html } from './view.js';
 
@@ -54,6 +54,7 @@ export class Actions extends Form {
       <button type="button" disabled=${busy} onClick=${() => this.download(path, suffix)}>${text}</button></li>`;
     return html`<div class="actions" ref=${this.here}>
       ${administers(props.access) && this.changing(props)}
+      <a class="button" href=${alarming(props.name)}>Alarms and webhooks</a>
       <details class="menu"><summary class="button">Download</summary><ul>${FILES.map(file)}</ul></details>
       ${navigator.clipboard && html`<button type="button" onClick=${() => this.copy()}>Copy the link to this view</button>`}
       <span role="status">${busy ? 'Working…' : copied ? 'Copied.' : ''}</span>

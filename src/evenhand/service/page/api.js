@@ -66,6 +66,11 @@ export class Service {
     return result;
   }
 
+  async remove(path, signal = UNENDED) {
+    const answer = await this.send(path, { method: 'DELETE' }, signal);
+    if (!answer.ok) throw refusal(answer.status, await read(answer));
+  }
+
   // What a change would do; nothing is written.
   async preview(path, body, signal) {
     const headers = { 'Content-Type': 'application/json' };

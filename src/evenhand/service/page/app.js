@@ -1,5 +1,6 @@
 // The page: which view is shown, which requests it needs, and what it shows when the service does not answer.
 import { administers } from './access.js';
+import { Alarms } from './alarms.js';
 import { Allocation, LOADED } from './allocation.js';
 import { Refused, Service, Unreachable, secret } from './api.js';
 import { Banner, Connection } from './connection.js';
@@ -142,6 +143,7 @@ class App extends Component {
     if (missing) return html`<${Missing} name=${route.name} />`;
     const shown = { name: route.name, audit, described, loaded, ...view };
     if (route.view === 'edit') return html`<${Edit} key=${route.name} ...${shown} onChanged=${() => this.poll.now()} />`;
+    if (route.view === 'alarms') return html`<${Alarms} key=${route.name} ...${shown} />`;
     const more = (loaded) => this.restart({ loaded });
     return html`<${Allocation} key=${route.name} ...${shown} onMore=${more} />`;
   }
