@@ -74,11 +74,17 @@ class ChangeLog(deque[Change]):
 
     def dump(self) -> list[dict[str, Any]]:
         """Plain JSON values."""
-        return [
-            asdict(one)
-            | {"shares": list(map(list, one.shares)), "caps": list(map(list, one.caps)), "groups": list(one.groups)}
-            for one in self
-        ]
+        found = []
+        for one in self:
+            lists = {
+                "shares": list(map(list, one.shares)),
+                "caps": list(map(list, one.caps)),
+                "groups": list(one.groups),
+            }
+            found.append(asdict(one) | lists)
+            if not one.key:
+                del found[-1]["key"]
+        return found
 
     @classmethod
     def restored(cls, plain: Sequence[Mapping[str, Any]], arms: int) -> ChangeLog:

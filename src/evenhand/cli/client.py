@@ -163,9 +163,11 @@ def create(
             "'{tea = {plays = 120, sum = 31}}'. They do not count towards promises.",
         ),
     ] = None,
-    unit: Annotated[str, typer.Option(help="Unit of rewards, such as '€'.")] = "",
-    round_name: Annotated[str, typer.Option(help="Word for rounds, such as 'visitors' or 'person/people'.")] = "",
-    arm_name: Annotated[str, typer.Option(help="Word for arms, such as 'films'.")] = "",
+    unit: Annotated[str, typer.Option(metavar="UNIT", help="Unit of rewards, such as '€'.")] = "",
+    round_name: Annotated[
+        str, typer.Option(metavar="WORD", help="Word for rounds, such as 'visitors' or 'person/people'.")
+    ] = "",
+    arm_name: Annotated[str, typer.Option(metavar="WORD", help="Word for arms, such as 'films'.")] = "",
 ) -> Answer:
     """Create an allocation; succeeds if it already exists with exactly the same settings.
 
