@@ -44,7 +44,7 @@ def test_webhooks_are_added_and_removed(server: Server, visiting: Visiting) -> N
     with visiting() as seen:
         page = seen.open("hooks")
         page.get_by_role("link", name="Alarms and webhooks").click()
-        expect(page.get_by_text("There is none: nobody is told of alarms")).to_be_visible()
+        expect(page.get_by_text("There is none: only who looks at this page")).to_be_visible()
         field = page.get_by_label("Address to which alarms are sent")
         field.fill("https://10.0.0.1/hook")
         seen.pardoned.append("422")

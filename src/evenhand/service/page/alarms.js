@@ -86,7 +86,7 @@ export class Alarms extends Form {
     const { webhooks, url, all, secret, busy, error } = this.state;
     const kinds = html`<label class="tick"><input type="checkbox" checked=${all} onChange=${() => this.setState({ all: !all })} /> all events, not only alarms</label>`;
     return html`
-      ${webhooks?.length === 0 && html`<p>There is none: nobody is told of alarms but those who look at this page.</p>`}
+      ${webhooks?.length === 0 && html`<p>There is none: only who looks at this page learns of alarms.</p>`}
       <ul class="webhooks">${webhooks?.map((one) => this.hook(one))}</ul>
       <form class="form" ref=${this.here} onSubmit=${(event) => this.add(event)}>
         <label>Address to which alarms are sent<input type="url" required maxlength="2000" autocomplete="off" placeholder="https://…"

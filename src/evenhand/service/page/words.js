@@ -31,7 +31,7 @@ export function say(text) {
   });
 }
 
-// The strings of a template with its text in these words; what stands within a tag is no text.
+// The strings of a template with its text in these words; what stands within a tag stays.
 export function spoken(strings) {
   if (!now.round_name && !now.arm_name) return strings;
   if (!texts.has(strings)) {
