@@ -7,10 +7,10 @@ from typing import get_args
 
 import pytest
 
+from evenhand.cli.figure import Kind
 from evenhand.cli.main import run
 from evenhand.simulation.figures.files import KINDS
 from evenhand.studies import configuration
-from evenhand.studies.configuration import Kind
 
 CONFIG = """
 horizon = 60

@@ -89,7 +89,9 @@ def test_figures_of_an_earlier_run_do_not_stay(tmp_path: Path) -> None:
     assert (out / "unfairness.png").exists()
     (out / "notes.png").touch()
     simulated(tmp_path, ["tea", "milk"])
-    assert {path.name for path in out.iterdir()} == {"curves.parquet", "arms.parquet", "estimates.parquet", "notes.png"}
+    tables = {"curves.parquet", "arms.parquet", "estimates.parquet"}
+    assert {path.name for path in out.iterdir()} == {*tables, "index.html", "notes.png"}
+    assert "unfairness.png" not in (out / "index.html").read_text(encoding="utf-8")
 
 
 def test_two_runs_into_one_folder_do_not_mix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

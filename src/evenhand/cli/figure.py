@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
 from evenhand.cli.options import FigureFile, Title, Width, format_of
 from evenhand.cli.output import note
-from evenhand.studies.configuration import Kind
+
+#: What a figure shows; as in a configuration, whose module takes long to load.
+Kind = Literal[
+    "overview",
+    "curves",
+    "shares",
+    "shares-over-time",
+    "arms-over-time",
+    "differences",
+    "lanes",
+    "frontier",
+    "delays",
+]
 
 
 def figure(

@@ -341,7 +341,6 @@ EXPERIMENTS = (
             ),
         ),
         draw=figures.clicks,
-        quick=QuickSize(lanes=30, horizon=3_000),
         choices=(
             "The paper gives no horizon; 100,000 steps are ours.",
             "The paper does not say how many categories of advertisements it uses; seven, and two as a harder case, "
