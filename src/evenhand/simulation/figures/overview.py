@@ -10,7 +10,7 @@ from evenhand.simulation.figures.comparison import draw_frontier, families_of
 from evenhand.simulation.figures.lines import having
 from evenhand.simulation.figures.panel import grid, line, mean_of
 from evenhand.simulation.figures.shares import draw_shares
-from evenhand.simulation.figures.style import LONGEST, plain, styled
+from evenhand.simulation.figures.style import LONGEST, plain, styled, thousands
 from evenhand.simulation.results import Results
 
 if TYPE_CHECKING:
@@ -68,6 +68,7 @@ def _over_rounds(results: Results, measure: str, width: str, axes: Axes) -> None
     for label, values in having(results, measure).items():
         line(axes, places.index(label), plain(label, LONGEST[width or "text"]), results.rounds, values)
     axes.set_xlabel("round")
+    axes.xaxis.set_major_formatter(thousands)
     axes.set_ylabel(results.measures[measure].axis)
 
 
