@@ -106,6 +106,7 @@ def test_an_allocation_is_described_as_it_was_created(drinks: Asking) -> None:
         "rewards": [0.0, 1.0],
         "round": 0,
         "version": 0,
+        "words": {"unit": "", "round_name": "", "arm_name": ""},
         "closed": False,
     }
 
