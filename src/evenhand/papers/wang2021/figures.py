@@ -107,11 +107,11 @@ def clicks(runs: Runs) -> Figure:
 
 
 @of_runs
-def regrets(runs: Runs, parts: Sequence[str], labels: Sequence[str]) -> Figure:
+def regrets(runs: Runs, parts: Sequence[str], labels: Sequence[str], log: str = "") -> Figure:
     """A panel a case: the regrets."""
 
     def panel(axes: Axes, part: str) -> None:
-        curves(axes, runs[part], claims.REGRET, labels, log="xy", title=claims.NAMES[part])
+        curves(axes, runs[part], claims.REGRET, labels, log=log, title=claims.NAMES[part])
 
     return grid(parts, panel, columns=2, note=lanes_of(runs[parts[0]]))
 

@@ -404,8 +404,7 @@ EXPERIMENTS = (
                 f"{NEARER}, in every case",
             ),
         ),
-        draw=figures.regrets(tuple(claims.GROWTHS), (claims.ROOT, claims.SLOWER, *claims.FASTER)),
-        quick=QuickSize(lanes=30, horizon=10_000),
+        draw=figures.regrets(tuple(claims.GROWTHS), (claims.SLOWER, claims.ROOT, *claims.FASTER)),
         choices=(
             "The paper argues in Remark 2 and runs nothing; the exponents other than 1/2 are ours.",
             "The mixing γ is that of the paper for each exponent.",
@@ -443,7 +442,7 @@ EXPERIMENTS = (
                 "at the end",
             ),
         ),
-        draw=figures.regrets(tuple(claims.LEARNS), (claims.ARS_CLW, claims.CLW)),
+        draw=figures.regrets(tuple(claims.LEARNS), (claims.ARS_CLW, claims.CLW), "xy"),
         quick=QuickSize(lanes=10, horizon=256_000),
         choices=(
             "The paper runs ARS-CLW nowhere. In 100,000 steps of W-5 it hardly learns, since a phase of T steps has "
