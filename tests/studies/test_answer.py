@@ -11,7 +11,8 @@ import pytest
 from evenhand import sweep
 from evenhand.core.errors import EvenhandError
 from evenhand.inference.means import mean_and_reach
-from evenhand.studies.answer import less_than_best, measures_of
+from evenhand.simulation.verdicts import main_measures
+from evenhand.studies.answer import less_than_best
 from evenhand.studies.results import SweepResults
 from evenhand.studies.study import Study
 
@@ -128,7 +129,11 @@ def test_axes_have_names_that_readers_know(config: dict[str, Any], axis: dict[st
 
 
 def test_what_was_lost_is_measured_against_the_best_that_keeps(results: SweepResults, config: dict[str, Any]) -> None:
-    assert measures_of(results) == ["r_regret", "unfairness"]
+    assert main_measures(results.measures) == ["r_regret", "unfairness"]
+    assert main_measures(["reward", "regret", "fairness_regret", "reward_regret"]) == [
+        "reward_regret",
+        "fairness_regret",
+    ]
     del config["environment"]["fractions"]
     config["policies"] = ["ucb1"]
-    assert measures_of(sweep(config, {"horizon": [10]})) == ["regret"]
+    assert main_measures(sweep(config, {"horizon": [10]}).measures) == ["regret"]

@@ -250,14 +250,14 @@ def _show(results: SweepResults, measure: str | None, as_json: bool) -> None:
     from rich.markup import escape
 
     from evenhand.cli import rendering
-    from evenhand.studies.answer import measures_of
+    from evenhand.simulation.verdicts import main_measures
 
     console = rendering.console_for_tables()
     console.print(f"[bold]{escape(_extent(results))}[/bold]\n", highlight=False)
     for text in results.answer:
         console.print(escape(text), highlight=False)
     if len(results.study) <= ROWS:
-        _show_settings(console, results, measure or measures_of(results)[0])
+        _show_settings(console, results, measure or main_measures(results.measures)[0])
     if len(results.choices()) > 1:
         _show_choices(console, results)
 

@@ -91,6 +91,16 @@ def verdicts(results: ResultTables) -> dict[str, Verdict]:
     return {label: _verdict(results, label) for label in results.policies}
 
 
+#: What was lost and what is missing: of these pairs the first that results have.
+PAIRS = (("r_regret", "unfairness"), ("reward_regret", "fairness_regret"), ("regret", "unfairness"))
+
+
+def main_measures(measures: Collection[str]) -> list[str]:
+    """What was lost, and where there are promises what is missing: the measures by which a run is summed up."""
+    lost = next((one for one, _ in PAIRS if one in measures), "reward")
+    return [lost, *(missing for one, missing in PAIRS if one == lost and missing in measures)]
+
+
 def gap_measure(measures: Collection[str]) -> str:
     """What a policy lost is measured by: against the best that keeps the promises, where there are any."""
     return "r_regret" if "r_regret" in measures else "regret"

@@ -12,7 +12,7 @@ import numpy as np
 from evenhand.core.state import Array
 from evenhand.inference.means import mean_and_error, mean_and_reach, student
 from evenhand.judgement.sentences import in_settings, listed
-from evenhand.simulation.verdicts import gap_measure
+from evenhand.simulation.verdicts import main_measures
 from evenhand.studies.configuration import short
 
 if TYPE_CHECKING:
@@ -170,13 +170,6 @@ def less_than_best(results: SweepTables, measure: str = "reward") -> pd.DataFram
     return rows.assign(mean=means, stderr=errors)
 
 
-def measures_of(results: SweepTables) -> list[str]:
-    """What is said of the axes: what was lost, and where there are promises the missing plays."""
-    gap = gap_measure(results.measures)
-    wanted = [gap if gap in results.measures else "reward", "unfairness"]
-    return [name for name in wanted if name in results.measures]
-
-
 def sentences(results: SweepTables, found: pd.DataFrame) -> list[str]:
     """The answer in words: what each policy kept, who is best, and which axis matters."""
     if found.empty:
@@ -220,7 +213,7 @@ def _best(results: SweepTables, found: pd.DataFrame) -> str:
 def _axes(results: SweepTables) -> list[str]:
     """Which axis matters most, measure by measure, and which are within noise."""
     text = []
-    for measure in measures_of(results):
+    for measure in main_measures(results.measures):
         rows = effects(results, measure)
         sure = rows[rows["low"] > 0.0]
         if len(sure):

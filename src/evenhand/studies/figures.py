@@ -13,7 +13,8 @@ from evenhand.core.state import Array
 from evenhand.inference.means import mean_and_reach, student
 from evenhand.simulation.figures.panel import Sheet, mean_of, shade, whiskers
 from evenhand.simulation.figures.style import LONGEST, look, plain, styled, wrapped
-from evenhand.studies.answer import GROUPS, less_than_best, measures_of
+from evenhand.simulation.verdicts import main_measures
+from evenhand.studies.answer import GROUPS, less_than_best
 from evenhand.studies.results import SweepResults
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def lines(
         >>> lines(results).axes[0].get_xlabel()
         'eta'
     """
-    name, measure = _axis(results, axis, 0), measure or measures_of(results)[0]
+    name, measure = _axis(results, axis, 0), measure or main_measures(results.measures)[0]
     rows = results.last(measure)
     sheet = Sheet(dict.fromkeys(rows["policy"]), title=title, width=width)
     (axes,) = sheet.panels
@@ -99,7 +100,7 @@ def heatmap(
         >>> heatmap(results).axes[0].get_ylabel()
         'horizon'
     """
-    columns, rows, measure = _axis(results, x, 0), _axis(results, y, 1), measure or measures_of(results)[0]
+    columns, rows, measure = _axis(results, x, 0), _axis(results, y, 1), measure or main_measures(results.measures)[0]
     if columns == rows:
         raise EvenhandError(f"a heat map needs two different axes, got {columns!r} twice")
     found = results.last(measure)

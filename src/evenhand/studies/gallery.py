@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from evenhand.simulation.figures.files import save
-from evenhand.studies.answer import measures_of
+from evenhand.simulation.verdicts import main_measures
 from evenhand.studies.figures import frontier, heatmap, lines
 from evenhand.studies.results import SweepResults
 
@@ -21,7 +21,7 @@ def draw_all(
     What was lost and what was missed over each axis (at most four), over the two axes that matter most, and reward
     against missing plays.
     """
-    found, names = measures_of(results), []
+    found, names = main_measures(results.measures), []
     several = [name for name in results.axes if results.settings()[name].nunique() > 1]
     effects = results.effects(found[0])["axis"].tolist()
     ordered = effects + [name for name in several if name not in effects]

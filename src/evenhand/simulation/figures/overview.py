@@ -12,13 +12,11 @@ from evenhand.simulation.figures.panel import grid, line, mean_of
 from evenhand.simulation.figures.shares import draw_shares
 from evenhand.simulation.figures.style import LONGEST, plain, styled, thousands
 from evenhand.simulation.results import Results
+from evenhand.simulation.verdicts import main_measures
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-#: What is missing and what was lost: the first pair that the results have.
-PAIRS = (("unfairness", "r_regret"), ("fairness_regret", "reward_regret"), ("unfairness", "regret"), ("", "regret"))
 
 
 @styled
@@ -40,7 +38,8 @@ def overview(results: Results, *, title: str = "", width: str = "") -> Figure:
         >>> [axes.get_title(loc="left") for axes in overview(results).axes]
         ['shares and promises', 'missing plays, all arms', 'r-regret', 'reward against missing plays']
     """
-    missing, lost = next((pair for pair in PAIRS if set(filter(None, pair)) <= set(results.measures)), ("", "reward"))
+    lost, *found = main_measures(results.measures)
+    missing = found[0] if found else ""
     panels: dict[str, Callable[[Axes], None]] = {
         "shares and promises" if any(one is not None for one in results.promised.values()) else "shares": partial(
             draw_shares, results, width=width or "text"
