@@ -15,7 +15,7 @@ from evenhand.algorithms.recommendation import TABLE, command, recommendations, 
 from evenhand.algorithms.registry import find
 from evenhand.cli.options import parameters
 from evenhand.core.errors import ConfigurationError
-from evenhand.messages.questions import QUESTIONS
+from evenhand.messages.questions import QUESTIONS, REPORTED
 
 CLAIMS = json.loads((Path(__file__).parents[2] / "docs/_static/claims.json").read_text(encoding="utf-8"))
 #: What of `feedback_of` an answer needs; late rewards that depend on nothing suit every policy.
@@ -43,8 +43,9 @@ def test_a_recommendation_is_made_for_what_it_is_recommended_for(one: eh.answers
 
 @pytest.mark.parametrize("one", recommendations(), ids=start)
 def test_a_recommendation_starts_as_it_says(one: eh.answers.Recommendation) -> None:
-    bandit: eh.Bandit = eval(start(one), {"Bandit": eh.Bandit})
-    assert bandit.decide().names
+    for reported in REPORTED.options:
+        bandit: eh.Bandit = eval(start(one, reported), {"Bandit": eh.Bandit})
+        assert bandit.decide().names
     words = shlex.split(command(one))
     assert words[:5] == ["evenhand", "client", "create", "drinks", one.algorithm]
     assert parameters(words[words.index("--set") + 1 :: 2] if "--set" in words else []) == one.parameters

@@ -17,7 +17,7 @@ from evenhand.algorithms.properties import decides_by_numbers, plays_several
 from evenhand.algorithms.registry import SAMPLE, find
 from evenhand.core.errors import ConfigurationError
 from evenhand.core.parts import plain
-from evenhand.messages.answers import Recommendation
+from evenhand.messages.answers import Question, Recommendation
 from evenhand.messages.questions import QUESTIONS
 from evenhand.policy.merit import Merit
 
@@ -45,6 +45,7 @@ class Advice(NamedTuple):
 BIASED = ("dependent", "unnamed")
 MISSING = "A missing reward counts as the largest one, so an arm whose good rewards come late does not look bad."
 EARLY = ("C-2d", "At the beginning, bad arms look better")
+WINDOW = 86_400  # a sample value, in seconds
 #: The better one first where several suit.
 TABLE = tuple(
     Advice(**row)
@@ -117,22 +118,46 @@ def which(
     yes_no = {"several": "yes" if several else "no", "explainable": "yes" if explainable else "no"}
     answers = {"promise": promise, "rewards": rewards, "means": means, **yes_no}
     for question in QUESTIONS:
-        if (given := answers[question.name]) not in question.options:
-            raise ConfigurationError(f"must be one of {', '.join(question.options)}, got {given!r}", question.name)
-    suiting = [one for one in recommendations() if all(answer in one.when[key] for key, answer in answers.items())]
-    return tuple(suiting[:2])
+        check(question, answers[question.name])
+    return tuple(one for one in recommendations() if not _given_up(one, answers))[:2]
 
 
-def start(one: Recommendation) -> str:
+def check(question: Question, given: str) -> None:
+    """Refuse what is no answer to the question."""
+    if given not in question.options:
+        raise ConfigurationError(f"must be one of {', '.join(question.options)}, got {given!r}", question.name)
+
+
+def _given_up(one: Recommendation, answers: Mapping[str, str]) -> dict[str, str]:
+    """The answers that it does not suit, each with the one that it is made for."""
+    return {key: one.when[key][0] for key, answer in answers.items() if answer not in one.when[key]}
+
+
+def nearest(answers: Mapping[str, str]) -> list[tuple[dict[str, str], Recommendation]]:
+    """What suits if as few answers as possible are given up: the first one for each choice of these."""
+    close = [(_given_up(one, answers), one) for one in recommendations()]
+    fewest = min(len(other) for other, _ in close)
+    found: dict[tuple[str, ...], tuple[dict[str, str], Recommendation]] = {}
+    for other, one in close:
+        if len(other) == fewest:
+            found.setdefault(tuple(other), (other, one))
+    return sorted(found.values(), key=lambda pair: "promise" in pair[0])
+
+
+def start(one: Recommendation, reported: str = "all") -> str:
     """The line of Python that starts the recommended algorithm, with sample values."""
     given = "".join(f", {key}={value!r}" for key, value in one.parameters.items())
-    return f'Bandit(["tea", "coffee", "cocoa"], "{one.algorithm}"{given})'
+    missing = "" if reported == "all" else f', window={WINDOW}, missing="zero"'
+    return f'Bandit(["tea", "coffee", "cocoa"], "{one.algorithm}"{given}{missing})'
 
 
-def command(one: Recommendation) -> str:
+def command(one: Recommendation, reported: str = "all") -> str:
     """The command that starts it on a running service, with the same values."""
     given = "".join(f" --set '{key}={toml(value)}'" for key, value in one.parameters.items())
-    return f"evenhand client create drinks {one.algorithm} --arm tea --arm coffee --arm cocoa --missing never{given}"
+    missing = "never" if reported == "all" else f"zero --window {WINDOW}"
+    return (
+        f"evenhand client create drinks {one.algorithm} --arm tea --arm coffee --arm cocoa --missing {missing}{given}"
+    )
 
 
 def toml(value: Any) -> str:

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import sys
 import textwrap
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from evenhand.cli.options import AsJson
 from evenhand.cli.output import note, print_json
-from evenhand.messages.questions import QUESTIONS
+from evenhand.messages.answers import Question
+from evenhand.messages.questions import QUESTIONS, REPORTED
+
+ASKED = (*QUESTIONS, REPORTED)
 
 
 def _help(name: str) -> str:
     """A question with what can be answered, from the table."""
-    asked = next(one for one in QUESTIONS if one.name == name)
+    asked = next(one for one in ASKED if one.name == name)
     return f"{asked.text} " + "; ".join(f"{value}: {text}" for value, text in asked.options.items()) + "."
 
 
@@ -29,46 +32,79 @@ def which(
     explainable: Annotated[
         bool, typer.Option("--explainable", help="Decisions must follow from numbers, without draws.")
     ] = False,
+    reported: Annotated[str | None, typer.Option(metavar="ANSWER", help=_help("reported"))] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Recommend an algorithm for what is promised and how rewards come; without options a terminal is asked.
+    """Recommend an algorithm for what is promised and how rewards come, and print the lines that start it.
+
+    Without options the questions are asked. Answers can be piped, a line each, as numbers or words.
 
     Examples:
         evenhand which
         evenhand which --promise share --rewards dependent --explainable
+        evenhand which --promise share --reported successes
         evenhand which --promise none --json
     """
-    from evenhand.algorithms.recommendation import command, start
-    from evenhand.algorithms.recommendation import which as recommended
+    options = {"promise": promise, "rewards": rewards, "means": means, "reported": reported}
+    given = {name: value for name, value in options.items() if value is not None}
+    given |= {name: "yes" for name, flag in {"several": several, "explainable": explainable}.items() if flag}
+    if not given and not (as_json and sys.stdin.isatty()):
+        given = {one.name: _ask(one) for one in ASKED} if sys.stdin.isatty() else _piped()
+    assumed = {one.name: next(iter(one.options)) for one in ASKED if one.name not in given}
+    _show({one.name: (given | assumed)[one.name] for one in ASKED}, assumed, as_json)
 
-    options = {"promise": promise, "rewards": rewards, "means": means}
-    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    flags: dict[str, Any] = {"several": several, "explainable": explainable}
-    if not given and not any(flags.values()) and sys.stdin.isatty() and not as_json:
-        answers = {one.name: _ask(one.text, list(one.options.items())) for one in QUESTIONS}
-        flags = {name: answers.pop(name) == "yes" for name in flags}
-        given = answers
-    found = recommended(**given, **flags)
+
+def _show(answers: dict[str, str], assumed: dict[str, str], as_json: bool) -> None:
+    """Print what was assumed, what suits the answers, and how it is started."""
+    from evenhand.algorithms.recommendation import check, command, start, which
+
+    way = answers.pop("reported")
+    check(REPORTED, way)
+    yes = {name: answers[name] == "yes" for name in ("several", "explainable")}
+    found = which(**{name: answers[name] for name in ("promise", "rewards", "means")}, **yes)
     if as_json:
-        print_json([{**one.to_json(), "python": start(one), "command": command(one)} for one in found])
+        print_json([{**one.to_json(), "python": start(one, way), "command": command(one, way)} for one in found])
+    elif assumed:
+        print(textwrap.fill(f"Assumed: {', '.join(f'{name} {answer}' for name, answer in assumed.items())}.", 80))
     for one in () if as_json else found:
         print(textwrap.fill(str(one), 80))
-        print(f"  {start(one)}\n  {command(one)}\n  evenhand algorithms {one.algorithm}")
+        print(f"  {start(one, way)}\n  {command(one, way)}\n  evenhand algorithms {one.algorithm}")
+    if found and way == "successes":
+        note("the window is the time in seconds after which no success is expected: replace it by yours")
     if not found:
-        note("no published policy is made for all of this; give up one of the answers (`evenhand which --help`)")
+        _show_nearest(answers)
 
 
-def _ask(text: str, options: list[tuple[str, str]]) -> str:
-    """The answer to a question, chosen by its number."""
-    print(text)
-    for place, (_, meaning) in enumerate(options, 1):
+def _show_nearest(answers: dict[str, str]) -> None:
+    """Print what suits most of the answers, and which ones it gives up."""
+    from evenhand.algorithms.recommendation import nearest
+
+    note("no published policy is made for all of this; the nearest, with what it gives up:")
+    for other, one in nearest(answers):
+        changed = " and ".join(f"{name} {answer} instead of {answers[name]}" for name, answer in other.items())
+        note(f"  {changed}: {one.algorithm}")
+
+
+def _piped() -> dict[str, str]:
+    """The answers on standard input, a line each, as numbers or words; those after its end are missing."""
+    lines = sys.stdin.read().split()
+    return {one.name: _answer(one, line) for one, line in zip(ASKED, lines, strict=False)}
+
+
+def _ask(asked: Question) -> str:
+    """The answer of a terminal."""
+    print(asked.text)
+    for place, meaning in enumerate(asked.options.values(), 1):
         print(f"  {place}  {meaning}")
-    chosen: int = typer.prompt("Number", default="1", value_proc=lambda typed: _number(typed, len(options)))
-    return options[chosen - 1][0]
+    answer: str = typer.prompt("Number", default="1", value_proc=lambda typed: _answer(asked, typed))
+    return answer
 
 
-def _number(typed: str, most: int) -> int:
-    """A number from 1 to ``most``."""
-    if not typed.strip().isdecimal() or not 1 <= int(typed) <= most:
-        raise typer.BadParameter(f"must be a number from 1 to {most}, got {typed!r}")
-    return int(typed)
+def _answer(asked: Question, typed: str) -> str:
+    """The answer that a number from 1 on, or its own word, names."""
+    options, typed = list(asked.options), typed.strip()
+    if typed in options:
+        return typed
+    if not typed.isdecimal() or not 1 <= int(typed) <= len(options):
+        raise typer.BadParameter(f"{asked.name} must be a number from 1 to {len(options)}, got {typed!r}")
+    return options[int(typed) - 1]

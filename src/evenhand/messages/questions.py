@@ -38,3 +38,12 @@ QUESTIONS = (
     Question("several", "Do several arms play in a round, or are arms sometimes absent?", YES_NO),
     Question("explainable", "Must every decision follow from numbers that can be shown, without draws?", YES_NO),
 )
+#: Asked beside the others: it decides not which algorithm suits, but how it is started.
+REPORTED = Question(
+    "reported",
+    "Are failures reported, too?",
+    {
+        "all": "every reward is sent, also zeros",
+        "successes": "only successes, within some time of the decision; what has not come by then was none",
+    },
+)
