@@ -40,7 +40,7 @@ SAMPLE: dict[str, object] = {
 COMMON: dict[str, str] = {
     "fractions": "(arms,), promised shares r_i of the rounds.",
     "tolerance": "α ≥ 0, plays that an arm may be behind before it goes first.",
-    "eta": "η ≥ 0 or inf, owed plays that outweigh one unit of reward; inf ignores the queue.",
+    "eta": "η ≥ 0 or inf, such as 10: owed plays that outweigh one unit of reward; inf ignores the queue.",
     "weights": "w_i ≥ 0, what a unit of reward of each arm counts.",
     "penalties": "A_k ≥ 0, price of a missing play, one number or one per arm.",
     "merit": "f, a positive function of the mean reward.",

@@ -60,8 +60,8 @@ def _show(answers: dict[str, str], assumed: dict[str, str], as_json: bool) -> No
 
     way = answers.pop("reported")
     check(REPORTED, way)
-    yes = {name: answers[name] == "yes" for name in ("several", "explainable")}
-    found = which(**{name: answers[name] for name in ("promise", "rewards", "means")}, **yes)
+    several, explainable = (answers[name] == "yes" for name in ("several", "explainable"))
+    found = which(answers["promise"], answers["rewards"], answers["means"], several=several, explainable=explainable)
     if as_json:
         print_json([{**one.to_json(), "python": start(one, way), "command": command(one, way)} for one in found])
     elif assumed:

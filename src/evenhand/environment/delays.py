@@ -166,7 +166,7 @@ class Geometric(Delay):
     """The number of trials up to the first success: 1, 2, …; ``P(D = d) = p (1 − p)^(d−1)``.
 
     Args:
-        success: p in (0, 1], one number or one per arm; the mean delay is 1/p.
+        success: p in (0, 1], one number or one per arm; the mean delay is 1/p, so 0.005 for a mean of 200 rounds.
 
     Raises:
         EvenhandError: a probability is not in (0, 1].
