@@ -65,10 +65,10 @@ def test_what_does_not_report_failures_gets_a_window(capsys: pytest.CaptureFixtu
 def test_piped_answers_are_read_and_the_others_assumed(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO("2\nlate\n1\n2\n"))
+    monkeypatch.setattr("sys.stdin", io.StringIO("2\n\n1\n2\n"))
     assert run(["which"]) == 0
     shown = capsys.readouterr().out
-    assert shown.startswith("Assumed: explainable no, reported all.\ntscsf_b: ")
+    assert shown.startswith("Assumed: rewards late, explainable no, reported all.\ntscsf_b: ")
     monkeypatch.setattr("sys.stdin", io.StringIO("9\n"))
     assert run(["which"]) == 2
     assert "promise must be a number from 1 to 8, got '9'" in " ".join(capsys.readouterr().err.split())

@@ -86,9 +86,8 @@ def _show_nearest(answers: dict[str, str]) -> None:
 
 
 def _piped() -> dict[str, str]:
-    """The answers on standard input, a line each, as numbers or words; those after its end are missing."""
-    lines = sys.stdin.read().split()
-    return {one.name: _answer(one, line) for one, line in zip(ASKED, lines, strict=False)}
+    """The answers on standard input, a line each, as numbers or words, without those that are blank or after its end."""
+    return {one.name: _answer(one, line) for one, line in zip(ASKED, sys.stdin, strict=False) if line.strip()}
 
 
 def _ask(asked: Question) -> str:
