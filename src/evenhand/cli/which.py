@@ -86,7 +86,7 @@ def _show_nearest(answers: dict[str, str]) -> None:
 
 
 def _piped() -> dict[str, str]:
-    """The answers on standard input, a line each, as numbers or words, without those that are blank or after its end."""
+    """The answers on standard input, a line each, as numbers or words; without blank ones and those after its end."""
     return {one.name: _answer(one, line) for one, line in zip(ASKED, sys.stdin, strict=False) if line.strip()}
 
 
