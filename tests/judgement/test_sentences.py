@@ -44,7 +44,7 @@ def test_counts() -> None:
 def test_chance() -> None:
     assert said(Keeping("chance"), 990.0) == (
         "tea is between 40.5 plays ahead and 58.8 behind the 10% that it was promised, so it is undecided "
-        "whether that is kept"
+        "whether that is kept; it would not be decided within ten times the rounds so far"
     )
     assert said(Keeping("chance"), 970.0).endswith("kept; about 61,000 rounds or 7 lanes would decide")
     assert said(Keeping("chance"), 1030.0, cap=True).startswith(
@@ -62,9 +62,11 @@ def test_chance() -> None:
         ((0, 0, 3), "It is undecided whether all three promises are kept"),
         ((1, 0, 2), "1 of 3 promises is kept and 2 are undecided"),
         ((2, 1, 0), "2 of 3 promises are kept and 1 is missed"),
+        ((2, 0, 0, 1), "2 promises are kept, 1 has not begun"),
+        ((1, 2, 0, 2), "1 promise is kept, 2 are missed, 2 have not begun"),
     ],
 )
-def test_all_promises(counts: tuple[int, int, int], text: str) -> None:
+def test_all_promises(counts: tuple[int, ...], text: str) -> None:
     assert of_all(*counts) == text
 
 

@@ -23,6 +23,7 @@ PART = 0.01  # of what is due, which may be missing
 FEWEST = 1.0  # plays that may be missing in any case
 FIXED = 2.0 * CONFIDENCE - 1.0  # confidence of intervals whose ends are each wrong in at most 5%
 ROUNDING = 1e-9  # plays
+FAR = 10.0  # times the rounds so far, beyond which nobody waits for a decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ class Judgement:
     tolerance: float  # plays that may be missing: 1% of what is due, or a single play
     allowed: float  # plays that the policy may owe by its rule after these rounds; 0 where its rule allows none
     parameter: str  # what allows them, with its value; empty for none
-    # how many rounds will about decide, if things go on as they do; None where it is decided, or none will
+    # how many rounds will about decide, if things go on as they do; None where it is decided, or none will: not ten
+    # times as many as so far
     rounds_needed: int | None
     lanes_needed: int | None  # how many lanes of as many rounds would about decide, in a simulation; None as before
 
@@ -130,7 +132,8 @@ def judge(
     more = _more(verdicts == OPEN, behind, low, high, tolerance)
     rates = np.divide(middle, count, out=np.zeros_like(middle), where=count > 0.0)
     by_rule = (verdicts == OPEN) & (low > tolerance)
-    rounds_needed = np.where(by_rule, _until_small(keeping, rates, count, by_rule), np.ceil(count * more))
+    needed = np.ceil(count * np.where(more > FAR, np.inf, more))
+    rounds_needed = np.where(by_rule, _until_small(keeping, rates, count, by_rule), needed)
     lanes_needed = np.where(by_rule | online, np.nan, np.ceil((len(plays) if lanes else 1) * more))
     return Judgements(verdicts, behind, low, high, tolerance, allowed, rounds_needed, lanes_needed, keeping)
 

@@ -84,7 +84,8 @@ class Case:
         found = self.judgement
         ways = [f"{about(found.rounds_needed)} rounds"] if found.rounds_needed is not None else []
         ways += [f"{about(found.lanes_needed)} lanes"] if found.lanes_needed is not None else []
-        return f"; about {' or '.join(ways)} would decide" if ways else ""
+        far = "it would not be decided within ten times the rounds so far"
+        return f"; about {' or '.join(ways)} would decide" if ways else f"; {far}"
 
 
 def small(found: Judgement) -> str:
@@ -149,9 +150,15 @@ def forecast(worst: Judgement, rounds: int) -> str:
     return f"{missing}, as {worst.parameter} allows; {small(worst)}"
 
 
-def of_all(kept: int, missed: int, undecided: int) -> str:
-    """What became of all promises, as a sentence without the full stop."""
+def of_all(kept: int, missed: int, undecided: int, waiting: int = 0) -> str:
+    """What became of all promises, as a sentence without the full stop; some may not have begun."""
     count = kept + missed + undecided
+    if waiting:
+        known = ((kept, "kept"), (missed, "missed"), (undecided, "undecided"))
+        parts = [f"{number:,} {_are(number)} {word}" for number, word in known if number]
+        first, *more = [*parts, f"{waiting:,} {'has' if waiting == 1 else 'have'} not begun"]
+        some, rest = first.split(" ", 1)
+        return ", ".join([f"{some} {'promise' if some == '1' else 'promises'} {rest}", *more])
     if count == 1 and undecided:
         return "It is undecided whether the promise is kept"
     for number, word in ((kept, "kept"), (missed, "missed")):

@@ -344,9 +344,9 @@ class Cost(Answer):
 
     The price is the largest expected reward per round without promises, less the largest with those of today, as if
     every arm were always available. Incurred are, over all promises so far, the plays that these asked for and the arms
-    got, times what the best arm would have brought more. Both are computed from the estimates, and corrected for the
-    best of many noisy means being too large. Their 95% intervals hold at all times at once and whatever the missing
-    rewards are.
+    got, times what the best arm would have brought more. Both are computed from the estimates, the price also from what
+    was learned beforehand, and corrected for the best of many noisy means being too large. Their 95% intervals hold at
+    all times at once and whatever the missing rewards are.
     """
 
     per_round: float | None  # price per round, in the unit of the rewards; null where it is not known
@@ -405,7 +405,7 @@ class Plan(Answer):
     groups: tuple[GroupPromise, ...]  # that would be promised shares together
     begins: tuple[str, ...]  # arms and groups whose promise would begin with the next round
     settlement: tuple[SettledPromise, ...] = ()  # what would become of what is owed under promises that change
-    # what it would cost, who pays and how long arrears last; null before the first round, and where no promise changes
+    # what it would cost, who pays and how long arrears last; null where nothing is promised
     effect: Effect | None = None
 
 

@@ -110,12 +110,15 @@ def memory(lines: Sequence[Line]) -> str:
 
 def cost(cost: Cost | None, words: Words) -> str:
     """What the promises cost, as a sentence; empty where it is not known."""
-    if cost is None or cost.per_round is None or cost.incurred is None:
+    if cost is None or cost.per_round is None:
         return ""
-    so_far = _money(words, cost.incurred, cost.incurred_low, cost.incurred_high, cost.incurred_relative, "have been")
+    so_far = "what the promises have cost is not known yet"
+    if cost.incurred is not None:
+        amounts = (cost.incurred, cost.incurred_low, cost.incurred_high, cost.incurred_relative)
+        so_far = f"the promises have cost {_money(words, *amounts, 'have been')}"
     price = _money(words, cost.per_round, cost.low, cost.high, cost.relative, "be")
     note = f". {cost.note}" if cost.note else ""
-    return words.say(f"the promises have cost {so_far}; keeping them costs, per round, {price}") + note
+    return words.say(f"{so_far}; keeping them costs, per round, {price}") + note
 
 
 def _money(

@@ -68,7 +68,7 @@ def _of_verdict(audit: Audit, health: AllocationHealth, present: list[Line]) -> 
     if said.startswith("No share is promised") and (of_arms or of_bounds):
         yield f"{len(of_arms) + len(of_bounds)} are judged: {said}"
     missed = "missed" in (*of_arms, *of_bounds)
-    if missed != (" missed" in said):
+    if missed != (re.search(r"(?:is|are) missed", said) is not None):
         yield f"missed or not: {said}"
     if missed and health.status != "bad":
         yield f"the health is {health.status}: {said}"
@@ -83,11 +83,12 @@ def _of_numbers(audit: Audit, health: AllocationHealth, present: list[Line]) -> 
         yield f"the health says {health.behind} plays behind, the audit {max(owed)}"
     cost = audit.cost
     if cost is not None and cost.per_round is not None:
-        assert None not in (cost.low, cost.high, cost.incurred, cost.incurred_low, cost.incurred_high)
+        assert None not in (cost.low, cost.high)
         if not cost.low - 1e-9 <= cost.per_round <= cost.high + 1e-9:  # type: ignore[operator]
             yield f"{cost}"
-        if not cost.incurred_low - 1e-9 <= cost.incurred <= cost.incurred_high + 1e-9:  # type: ignore[operator]
-            yield f"{cost}"
+    incurred = () if cost is None else (cost.incurred_low, cost.incurred, cost.incurred_high)
+    if None not in incurred and list(incurred) != sorted(incurred):  # type: ignore[type-var]
+        yield f"{cost}"
     if cost is not None and "No reward" in cost.note and any(line.received for line in audit.lines):
         yield f"there are rewards: {cost.note}"
     plays = {line.arm: line.all_plays for line in audit.lines}

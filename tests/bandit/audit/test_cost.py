@@ -175,7 +175,43 @@ def test_what_is_not_known_is_said() -> None:
     bandit.observe(decision.id, {decision.names[0]: 1.0})
     cost = bandit.audit().cost
     assert cost is not None
-    assert cost.note == "Unknown until every arm has a known reward; 'b' has none."
+    assert cost.note.startswith("'b' has no known reward: there the price takes the mean of the others")
+    assert (cost.per_round, cost.low) == (0.0, 0.0)
+    assert cost.high == pytest.approx(0.1, abs=0.005)
+
+
+LEARNED = {"a": (2000, 14_000.0), "b": (700, 11_900.0)}  # means 7 and 17
+
+
+def test_the_price_counts_what_was_learned_beforehand_and_what_was_incurred_does_not() -> None:
+    bandit = Bandit(["a", "b"], "f_ts", fractions=[0.1, 0.0], rewards=(0, 80), seed=1, start_from=LEARNED)
+    decision = bandit.decide()
+    cost = bandit.audit().cost
+    assert cost is not None
+    assert cost.incurred is None
+    assert "what the promises have cost is not known yet; keeping them costs" in str(bandit.audit()).replace("\n", " ")
+    assert cost.per_round == pytest.approx(1.0, abs=0.02)
+    assert 0.0 < cost.low < 1.0 < cost.high < 2.0  # type: ignore[operator]
+    assert "learned beforehand" in cost.note
+    bandit.observe(decision.id, dict.fromkeys(decision.names, 80.0))
+    later = bandit.audit().cost
+    assert later is not None
+    assert later.per_round == pytest.approx(1.0, abs=0.05)
+    assert later.incurred is not None
+    assert later.incurred_high == pytest.approx(0.0 if decision.names == ("b",) else 80.0)
+
+
+def test_a_new_arm_counts_with_the_whole_range_of_rewards() -> None:
+    bandit = decided("fucb", {"a": 0.9, "b": 0.5}, fractions=[0.0, 0.25])
+    before = bandit.audit().cost
+    bandit.add("c", fraction=0.1)
+    after = bandit.audit().cost
+    assert before is not None
+    assert after is not None
+    assert after.per_round == pytest.approx(before.per_round + 0.1 * 0.2, abs=0.005)  # type: ignore[operator]
+    assert after.low <= before.low  # type: ignore[operator]
+    assert after.high == pytest.approx(0.25 * (1.0 - 0.5) + 0.1 * 1.0, abs=0.06)
+    assert after.note.startswith("'c' has no known reward")
 
 
 def test_sleeping_arms_are_mentioned() -> None:

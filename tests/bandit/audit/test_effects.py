@@ -82,25 +82,49 @@ def test_arrears_of_a_policy_that_weighs_them() -> None:
     assert "rewards can outweigh these" in effect.text[-1]
 
 
-@pytest.mark.parametrize("change", [AddArm("juice", fraction=0.1), Rename("tea", "green tea"), Erase("tea")])
-def test_no_effect_is_known(change: Any) -> None:
-    assert lived("fucb", 20, fractions=[0.3, 0.2, 0, 0]).plan(change).effect is None
+def test_where_nothing_is_promised_there_is_no_effect() -> None:
+    assert lived("fucb", 20, fractions=[0.3, 0.2, 0, 0]).plan(Rename("tea", "green tea")).effect is None
+    assert lived("ucb1", 20).plan(AddArm("juice")).effect is None
 
 
-def test_before_the_first_round() -> None:
-    bandit = Bandit(["tea", "coffee"], "fucb", fractions=[0.1, 0.2])
-    assert bandit.plan(Promise({"tea": 0.3})).effect is None
+@pytest.mark.parametrize("learned", [False, True])
+def test_before_the_first_round(learned: bool) -> None:
+    counts = {"tea": (2000, 14_000.0), "coffee": (700, 11_900.0)} if learned else None
+    bandit = Bandit(["tea", "coffee"], "f_ts", fractions=0.0, rewards=(0, 80), seed=1, start_from=counts)
+    effect = bandit.plan(Promise({"tea": 0.1})).effect
+    assert effect is not None
+    if not learned:
+        assert effect.text[0] == "What the promises would cost: No reward of an arm is known yet."
+        return
+    assert effect.text[0].startswith("Keeping the promises would cost, per round, 0.99")
+    assert effect.text[2] == "In the long run these pay with rounds: coffee 100% → 90%."
+
+
+def test_a_new_arm_and_one_that_is_erased_have_an_effect() -> None:
+    bandit = lived("fucb", fractions=[0.3, 0.2, 0, 0])
+    change = AddArm("juice", fraction=0.1)
+    effect = bandit.plan(change).effect
+    assert effect is not None
+    assert effect.cost is not None
+    bandit.change(change, now=4000.0)
+    after = bandit.audit(now=4000.0).cost
+    assert after is not None
+    assert (effect.cost.per_round, effect.cost.high, effect.cost.note) == (after.per_round, after.high, after.note)
+    assert [(one.arm, round(one.now, 9), round(one.then, 9)) for one in effect.shares][-1] == ("juice", 0.0, 0.1)
+    erased = bandit.plan(Erase("tea")).effect
+    assert erased is not None
+    assert ("tea", 0.3, 0.0) in [(one.arm, one.now, one.then) for one in erased.shares]
 
 
 def test_an_arm_without_rewards() -> None:
-    """Nobody knows who would pay; the plan says why."""
+    """It counts with the whole range of rewards; the plan says so."""
     bandit = lived("fucb", fractions=[0.3, 0.2, 0, 0])
     bandit.add("juice")
     effect = bandit.plan(Promise({"tea": 0.1})).effect
     assert effect is not None
     assert effect.cost is not None
-    assert (effect.cost.per_round, effect.shares) == (None, ())
-    assert "'juice' has none" in effect.text[0]
+    assert effect.cost.per_round is not None
+    assert "'juice' has no known reward" in effect.text[1]
 
 
 def test_one_that_comes_back_has_what_waits_for_it() -> None:

@@ -108,6 +108,37 @@ def test_reasons_name_caps_and_groups() -> None:
     assert d.reason.startswith("Nothing is promised to it. It may have at most 30%.")
 
 
+def test_a_promise_that_has_asked_for_nothing_yet_is_not_kept() -> None:
+    bandit = played(drinks())
+    bandit.add("cocoa", fraction=0.1)
+    assert bandit.audit().verdict == "2 promises are kept, 1 has not begun."
+    played(bandit, "tea", "coffee", "mate", rounds=5, start=100.0)
+    audit = bandit.audit()
+    assert audit.verdict == "2 promises are kept, 1 has not begun."
+    assert audit.lines[-1].verdict is None
+    assert audit.lines[-1].reason.startswith("It has not been due more than a play of the 10% that it is promised.")
+    played(bandit, "tea", "coffee", "mate", rounds=15, start=105.0)
+    assert bandit.audit().verdict.startswith("2 of 3 promises are kept and 1 is missed; cocoa is 2 plays behind")
+    played(bandit, rounds=40, start=120.0)
+    assert bandit.audit().verdict == "All 3 promises are kept."
+    asleep = played(drinks(), "tea", "mate", rounds=4)
+    assert asleep.audit().verdict == "1 promise is kept, 1 has not begun."
+    alone = Bandit(["a", "b"], "fucb", fractions=[0.1, 0.0])
+    assert played(alone, "b", rounds=4).audit().verdict == "No promise has begun yet."
+
+
+def test_what_is_undecided_is_healthy_because_nothing_is_known_to_be_missed() -> None:
+    bandit = Bandit(["a", "b"], PLAN)
+    played(bandit, "a", rounds=34)
+    played(bandit, "b", rounds=66, start=34.0)
+    bandit._record.availability.clear()
+    health = bandit.health()
+    assert health.status == "good"
+    assert health.text.startswith(
+        "No promise is known to be missed; it is undecided whether the promise is kept; a is "
+    )
+
+
 def test_reasons() -> None:
     bandit = played(drinks(), "tea", "mate")
     tea, coffee, mate = bandit.audit().lines

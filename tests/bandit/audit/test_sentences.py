@@ -261,14 +261,19 @@ def check_verdict(audit: Audit) -> int:
     ]
     kept, missed, undecided = (words.count(word) for word in ("kept", "missed", "undecided"))
     text = audit.verdict
-    found = re.match(r"(?:All|Both|The|It is undecided whether (?:the|both|all)?) ?([\d,]*)", text)
+    found = re.match(r"(?:All|Both|The|No promise is known to be missed; it is undecided whether) ", text)
+    waits = re.match(r"[\d,]+ promises? .* not begun", text)
     some = re.match(r"([\d,]+) of ([\d,]+) promises? (?:is|are) kept", text)
-    if some:
+    if waits:
+        for number, word in ((kept, "kept"), (missed, "missed"), (undecided, "undecided")):
+            said = re.search(rf"([\d,]+) (?:promises? )?(?:is|are) {word}", text)
+            assert (int(said[1].replace(",", "")) if said else 0) == number
+    elif some:
         assert (int(some[1].replace(",", "")), int(some[2].replace(",", ""))) == (kept, len(words))
         for number, word in ((missed, "missed"), (undecided, "undecided")):
             said = re.search(rf"([\d,]+) (?:is|are) {word}", text)
             assert (int(said[1].replace(",", "")) if said else 0) == number
-    elif text.startswith(("No share", "The promises begin", "Nothing has been")):
+    elif text.startswith(("No share", "The promises begin", "No promise has begun", "Nothing has been")):
         assert not words
     else:
         assert found, text

@@ -67,7 +67,7 @@ def audit(account: Account, limit: int | None, now: float) -> Audit:
         deficit_history=account.deficit_history,
         behind=owing.plays,
         furthest=owing.name,
-        cost=cost_of(account),
+        cost=cost_of(account) if account.round else None,
         history=account.history,
         changes_made=account.changes_made,
         ledger=account.ledger(),

@@ -30,7 +30,7 @@ def _bounded(account: Account) -> bool:
 
 def best_shares(account: Account) -> Array | None:
     """(arms,), the shares that keep the promises with the largest reward, as in its cost; None where unknown."""
-    if account.round == 0 or (account.known[account.active] == 0.0).any():
+    if np.count_nonzero((account.known + account.learned_plays)[account.active]) < 2:
         return None
     if _bounded(account) and np.count_nonzero(account.active) > BOUNDED:
         return None
@@ -40,32 +40,29 @@ def best_shares(account: Account) -> Array | None:
 
 
 def cost_of(account: Account) -> Cost | None:
-    """What the promises cost, and have cost; None where none cost anything."""
+    """What the promises cost, also before the first round, and have cost; None where none cost anything."""
     active, bounded = account.active, _bounded(account)
     promised = account.fractions is not None and bool((account.fractions[active] > 0.0).any())
-    if not (promised or bounded or account.merit is not None) or account.round == 0:
+    if not (promised or bounded or account.merit is not None):
         return None
-    if not account.known.any():
+    if not (account.known + account.learned_plays).any():
         return _unknown(account, "No reward of an arm is known yet.")
-    unknown = np.flatnonzero(active & (account.known == 0.0))
-    if len(unknown):
-        return _unknown(account, f"Unknown until every arm has a known reward; {account.names[unknown[0]]!r} has none.")
     if bounded and np.count_nonzero(active) > BOUNDED:
         return _unknown(account, f"Not computed for groups or caps of more than {BOUNDED} arms.")
     return _answer(account, _Prices(account, bounded))
 
 
 class _Prices:
-    """What is computed from the mean rewards of arms, scaled to [0, 1]."""
+    """What is computed from the mean rewards of arms, scaled to [0, 1]; the price also from those of before."""
 
     def __init__(self, account: Account, bounded: bool) -> None:
-        low, high = account.limits
         self.account, self.bounded, given = account, bounded, _given(account)
         counted = account.active | (given > 0.0)
-        self.given, self.active, known = given[counted], account.active[counted], account.known[counted]
-        means: Array = (account.sums[counted] / np.maximum(known, 1.0) - low) / (high - low)
-        self.low, self.high = scaled_means(account, counted)
-        self.likely = shrunk(np.where(known > 0.0, means, 0.5), np.maximum(known, 1e-9))
+        self.given, self.active = given[counted], account.active[counted]
+        self.low, self.high = scaled_means(account, counted, beforehand=True)
+        self.likely = _likely(account, counted, account.learned_plays, account.learned_sums)
+        self.low_here, self.high_here = scaled_means(account, counted)
+        self.likely_here = _likely(account, counted)
 
     def free(self, means: Array) -> float:
         """The expected reward per round of the m best arms."""
@@ -87,7 +84,9 @@ class _Prices:
 
     def price(self) -> float:
         """What keeping the promises likely costs per round."""
-        return self.free(self.likely) - self.kept(self.likely)
+        free = self.free(self.likely)
+        price = free - self.kept(self.likely)
+        return price if abs(price) > 1e-12 * free else 0.0  # sums of shares are not exact
 
     def price_ends(self) -> tuple[float, float]:
         """The range of the price over all means in their intervals, or wider."""
@@ -104,14 +103,25 @@ class _Prices:
 
     def incurred(self) -> float:
         """What the last of the m best arms would likely have brought more in plays that promises asked for."""
-        return self._missed(self.likely, self.likely)
+        return self._missed(self.likely_here, self.likely_here)
 
     def incurred_ends(self) -> tuple[float, float]:
         """The range of what was incurred."""
-        return self._missed(self.low, self.high), self._missed(self.high, self.low)
+        return self._missed(self.low_here, self.high_here), self._missed(self.high_here, self.low_here)
 
     def _missed(self, best: Array, means: Array) -> float:
         return float(np.maximum(np.sort(best[self.active])[-self.account.plays] - means, 0.0) @ self.given)
+
+
+def _likely(account: Account, counted: Mask, plays: Array | float = 0.0, sums: Array | float = 0.0) -> Array:
+    """Likely means of some arms, with these plays and sums beside those here; an unknown one is like the others."""
+    low, high = account.limits
+    known, sums = (account.known + plays)[counted], (account.sums + sums)[counted]
+    some, likely = known > 0.0, np.full(len(known), 0.5)
+    if some.any():
+        likely[some] = shrunk((sums[some] / known[some] - low) / (high - low), known[some])
+        likely[~some] = likely[some].mean()
+    return likely
 
 
 def _given(account: Account) -> Array:
@@ -188,12 +198,12 @@ def _largest_cost(low: Array, high: Array, fractions: Array, plays: int) -> floa
     return float(np.sort(fractions * (high.max() - low))[plays:].sum())
 
 
-def scaled_means(account: Account, counted: Mask) -> tuple[Array, Array]:
+def scaled_means(account: Account, counted: Mask, beforehand: bool = False) -> tuple[Array, Array]:
     """Intervals of the mean rewards of some arms, scaled to [0, 1], that hold for all of these together."""
     confidence = 1.0 - (1.0 - CONFIDENCE) / np.count_nonzero(counted)
-    low, high = mean_rewards(
-        account.pulls[counted], account.certain[counted], account.sums[counted], account.limits, confidence
-    )
+    plays, sums = account.learned_plays * beforehand, account.learned_sums * beforehand
+    rewards = ((account.pulls + plays)[counted], (account.certain + plays)[counted], (account.sums + sums)[counted])
+    low, high = mean_rewards(*rewards, account.limits, confidence)
     smallest, largest = account.limits
     low, high = np.nan_to_num(low, nan=smallest), np.nan_to_num(high, nan=largest)
     return (low - smallest) / (largest - smallest), (high - smallest) / (largest - smallest)
@@ -224,12 +234,22 @@ def _answer(account: Account, prices: _Prices) -> Cost:
     least, most = (span * end for end in prices.price_ends())
     fewest, largest = (span * end for end in prices.incurred_ends())
     price, incurred = min(max(price, least), most), min(max(incurred, fewest), largest)
-    part, whole = (price / best, incurred / (best * account.rounds)) if best > 0.0 and account.rounds else (None, None)
-    return Cost(price, least, most, part, incurred, fewest, largest, whole, account.say(_note(account)))
+    part, note = price / best if best > 0.0 else None, account.say(_note(account))
+    if not account.known.any():  # what was learned elsewhere says nothing of the rewards here
+        return Cost(price, least, most, part, None, None, None, None, note)
+    whole = incurred / (best * account.rounds) if best > 0.0 and account.rounds else None
+    return Cost(price, least, most, part, incurred, fewest, largest, whole, note)
 
 
 def _note(account: Account) -> str:
-    seen = np.maximum(account.seen, 1.0)
-    if ((account.seen - account.missed)[account.active] < ASLEEP * seen[account.active]).any():
-        return "The computation assumes that every arm is always available; here some were not."
-    return ""
+    notes, active = [], account.active
+    if ((account.seen - account.missed)[active] < ASLEEP * account.seen[active]).any():
+        notes.append("The computation assumes that every arm is always available; here some were not.")
+    if account.learned_plays[active].any():
+        notes.append("The price counts what was learned beforehand, and holds if those plays are like today's.")
+    unknown = np.flatnonzero(active & (account.known + account.learned_plays == 0.0))
+    if len(unknown):
+        has = f"and {len(unknown) - 1:,} more have" if len(unknown) > 1 else "has"
+        what = f"{account.names[unknown[0]]!r} {has} no known reward: there"
+        notes.append(f"{what} the price takes the mean of the others, and its interval the whole range of rewards.")
+    return " ".join(notes)

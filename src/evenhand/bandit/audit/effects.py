@@ -13,47 +13,49 @@ from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.computation import catch_up, recent
 from evenhand.bandit.audit.costing import best_shares, cost_of
 from evenhand.bandit.changes import answer, plan_of
+from evenhand.bandit.ledger import Balance
 from evenhand.bandit.record import Record
 from evenhand.judgement.sentences import WHOLE
 from evenhand.messages import audit_text
 from evenhand.messages.answers import CatchUp, Cost, Effect, MovedShare, Plan, SettledPromise
-from evenhand.messages.changes import ChangeRecord, Close, Reopen, Reword
+from evenhand.messages.changes import ChangeRecord, Close, Rename, Reopen, Reword
 
 LISTED = 100  # arms
+COUNTS = ("pulls", "known", "certain", "sums", "learned_plays", "learned_sums", "seen", "missed", "deficits")
 SAME = 1e-6  # difference of two shares below which they are one
 
 
 def planned_with_effect(record: Record, change: ChangeRecord | None) -> Plan:
     """What a change would do, and what that would cost; nothing changes."""
     plan = answer(record, change)
-    if change is None or not plan.changed or isinstance(change, Close | Reopen | Reword):
+    if change is None or not plan.changed or isinstance(change, Close | Rename | Reopen | Reword):
         return plan
     return replace(plan, effect=effect_of(record, change, plan.settlement))
 
 
 def effect_of(record: Record, change: ChangeRecord, settlement: Sequence[SettledPromise]) -> Effect | None:
-    """The effect of a change; None before the first round, for new arms of which nothing is known, and new names."""
-    now = Account(record)
-    then = _afterwards(record, change, settlement)
-    if now.round == 0 or then is None or then.names != now.names:
-        return None
+    """The effect of a change; None where nothing is promised before or after it."""
+    now, then = Account(record), _afterwards(record, change, settlement)
     costs = _price(now), _price(then)
+    if costs == (None, None):
+        return None
     shares, late = _moved(now, then), _late(then)
     text = audit_text.effect(costs[1], costs[0], shares, late, then.owed_first, then.words)
     return Effect(costs[1], costs[0], shares, late, tuple(map(then.say, text)))
 
 
-def _afterwards(record: Record, change: ChangeRecord, settlement: Sequence[SettledPromise]) -> Account | None:
-    """The account as it would be after a change, with what is owed then; None where other arms are there."""
+def _afterwards(record: Record, change: ChangeRecord, settlement: Sequence[SettledPromise]) -> Account:
+    """The account as it would be after a change, with what is owed then; nothing is known of a new arm."""
     plan = plan_of(record, change)
-    policy, arms, then = plan.policy(record), len(record.names), copy(Account(record))
-    if len(plan.arms) != arms:
-        return None
+    policy, arms, then = plan.policy(record), len(plan.arms), copy(Account(record))
+    more = (0, arms - len(record.names))
+    for name in COUNTS:
+        setattr(then, name, np.pad(getattr(then, name), more))
+    then.balance = Balance(*(np.pad(part, more) for part in then.balance))
     then.names, then.active, then.groups = plan.arms.names, plan.arms.active, policy.groups
     for name in ("fractions", "caps"):
         value = getattr(policy, name)
         setattr(then, name, None if value is None else np.broadcast_to(np.asarray(value, dtype=float), arms))
-    then.deficits = then.deficits.copy()
     for one in settlement:
         if one.kind == "share":
             then.deficits[plan.arms.place[one.name]] = one.carried
@@ -72,11 +74,12 @@ def _moved(now: Account, then: Account) -> tuple[MovedShare, ...]:
     before, after = best_shares(now), best_shares(then)
     if before is None or after is None:
         return ()
+    before, names = np.pad(before, (0, len(after) - len(before))), (*now.names, *then.names[len(now.names) :])
     places = np.flatnonzero(np.abs(after - before) > SAME)
     places = places[np.argsort((after - before)[places], kind="stable")]
     if len(places) > LISTED:  # both those that lose and those that gain most
         places = np.concatenate([places[: LISTED // 2], places[-LISTED // 2 :]])
-    return tuple(MovedShare(now.names[at], before.item(at), after.item(at)) for at in places.tolist())
+    return tuple(MovedShare(names[at], before.item(at), after.item(at)) for at in places.tolist())
 
 
 def _late(then: Account) -> tuple[CatchUp, ...]:

@@ -12,7 +12,7 @@ from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.costing import deserved_shares, scaled_means
 from evenhand.bandit.ledger import Kind, Promised
 from evenhand.core.dataclasses import dataclass
-from evenhand.core.state import Array
+from evenhand.core.state import Array, Mask
 from evenhand.judgement.judge import MISSED, VERDICTS, Judgement, Judgements, judge, judge_rates
 from evenhand.judgement.keeping import Keeping
 from evenhand.judgement.merits import allowed_shares
@@ -117,7 +117,7 @@ def _of_arms(account: Account) -> tuple[NDArray[np.intp], Judgements | None, Arr
     if account.merit is not None:
         return _of_merit(account, account.merit)
     shares = np.zeros(len(account.names)) if account.fractions is None else account.fractions
-    places = np.flatnonzero(account.active & (shares > 0.0) & (account.rounds_promised > 0))
+    places = np.flatnonzero(account.active & (shares > 0.0) & (account.rounds_promised > 0) & ~_not_yet(account))
     if not len(places):
         return places, None, shares
     if account.kept_for_price:
@@ -126,6 +126,14 @@ def _of_arms(account: Account) -> tuple[NDArray[np.intp], Judgements | None, Arr
         plays = account.balance.paid[places].astype(float)
     due = plays + account.deficits[places]
     return places, judge(account.keeping, due, plays, account.rounds_promised[places], online=True), shares
+
+
+def _not_yet(account: Account) -> Mask:
+    """(arms,), of which nothing was asked yet: without a play, and not more than one behind."""
+    late = account.since > 0.0  # added, or promised something after the first round
+    late |= (account.seen > 0.0) & (account.missed >= account.seen)
+    late &= account.balance.promises == 0
+    return np.asarray(late & (account.pulls <= account.plays_before) & (account.deficits <= WHOLE))
 
 
 def _of_rates(account: Account, rates: Array) -> tuple[NDArray[np.intp], Judgements | None, Array]:
@@ -179,13 +187,27 @@ def verdict(account: Account, found: Judged) -> str:
     worst, rest = found.worst(), resting([(plain(account.names[at]), account.deficits[at]) for at in waiting(account)])
     promised = account.bounds or account.rates is not None or (found.shares * account.active).any()
     text = "The promises begin with the next round" if promised else "No share is promised to any arm"
+    if (account.active & (found.shares > 0.0) & (account.rounds_promised > 0) & _not_yet(account)).any():
+        text = "No promise has begun yet"
     if kept + missed + undecided:
-        text = of_all(kept, missed, undecided)
+        text = of_all(kept, missed, undecided, _waits(account, found))
+        if undecided == kept + missed + undecided and worst is not None and not worst.by_rule:
+            text = f"No promise is known to be missed; {text[0].lower()}{text[1:]}"
         text += f"; {sentence(worst)}" if worst is not None and missed + undecided else ""
         rest = "The shares follow the merit of the arms, as it is estimated in each round" if account.merit else rest
     elif account.merit is not None:
         text = "The shares follow the merit of the arms, as it is estimated in each round"
     return f"{text}. {rest}." if rest else f"{text}."
+
+
+def _waits(account: Account, found: Judged) -> int:
+    """How many promises have not begun."""
+    if account.rates is not None or account.merit is not None:
+        return 0
+    promised = np.count_nonzero(account.active & (found.shares > 0.0))
+    promised += sum(line.at_most is not None for line in account.bounds)
+    promised += sum(line.kind == "group" and line.at_least > 0.0 for line in account.bounds)
+    return int(promised) - sum(found.tally())
 
 
 def waiting(account: Account) -> NDArray[np.intp]:

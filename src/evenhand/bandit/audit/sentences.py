@@ -45,6 +45,8 @@ def _owing(line: Line, account: Account, judged: Judged, place: int, grouped: bo
         return text if found is None else f"{text} {sentence(judged.case('It', place, found))}."
     if not line.promised and found is None:
         return " ".join(filter(None, (f"Nothing is promised to it{' alone' * grouped}.", _waiting(line, account))))
+    if found is None and line.rounds:
+        return f"It has not been due more than a play of the {percent(line.promised or 0.0)} that it is promised."
     if found is None:
         return f"Its promise of {percent(line.promised or 0.0)} begins with the next round."
     text = f"{sentence(judged.case('It', place, found))}."
