@@ -157,6 +157,9 @@ def test_a_log_with_other_arms_or_rewards_is_refused_and_nothing_is_learned(tmp_
     bandit = Bandit(ARMS, "ucb1")
     with pytest.raises(EvenhandError, match="has arms that this bandit does not: 'mate'"):
         bandit.learn(log(tmp_path / "log.csv", [1.0, 1.0], ["tea", "mate"]))
-    with pytest.raises(EvenhandError, match=r"the reward of 'tea' must be in \[0, 1\], got 2"):
+    with pytest.raises(
+        EvenhandError,
+        match=r"has rewards from 1 to 2, not within 0 to 1: set rewards=\(0, 2\) when the bandit is made$",
+    ):
         bandit.learn(log(tmp_path / "log.csv", [1.0, 2.0], ["coffee", "tea"]))
     assert not np.any(bandit._record.state.tally.pulls)

@@ -29,6 +29,9 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     for variable in ("EVENHAND_DATABASE", "EVENHAND_URL", "EVENHAND_KEY"):
         monkeypatch.delenv(variable, raising=False)
     Path("config.toml").write_text(CONFIG)
+    Path("gaussian.toml").write_text(
+        CONFIG.replace('"bernoulli", means', '"gaussian", sd = 15, means').replace('"ucb1"', '"f_ts"\nfractions = 0.1')
+    )
     Path("file").write_text("not a folder")
     for ending in ("toml", "csv", "json", "parquet"):
         Path(f"bytes.{ending}").write_bytes(b"\xff\xfe\x00")
@@ -53,6 +56,8 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         ("bytes.toml", "bytes.toml cannot be read"),
         ("folder.toml", "folder.toml cannot be read"),
         ("missing.toml", "there is no file missing.toml"),
+        ("gaussian.toml", "give the environment reward_range = [low, high], with every reward that can occur"),
+        ("empty.csv", "empty.csv is no configuration; `evenhand evaluate empty.csv` is for logs of decisions"),
         ("bytes.parquet", "bytes.parquet is damaged or not a Parquet file"),
         ("empty.parquet", "empty.parquet is damaged or not a Parquet file"),
         ("folder.parquet", "folder.parquet is a Parquet file, but not one that Evenhand wrote"),

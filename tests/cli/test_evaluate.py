@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ def euros(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_learner_takes_a_log_in_euros_with_its_range(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run([*EUROS, *LEARNER]) == 2
-    assert "such as rewards=(0, 40) or --rewards 0,40" in capsys.readouterr().err
+    assert "not within 0 to 1: set --rewards 0,40\n" in capsys.readouterr().err
     assert cli.run([*EUROS, *LEARNER, "--rewards", "0,40", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["shares"]["coffee"]["target"] > 0.9
@@ -38,6 +39,20 @@ def test_a_learner_takes_a_log_in_euros_with_its_range(capsys: pytest.CaptureFix
     )
     [warning] = [one for one in found["warnings"] if "has learned from the plays of the log" in one]
     assert warning.endswith(f"The 500 plays of the log count as {found['effective_sample_size']:,.0f}")
+
+
+def test_columns_of_other_names_come_with_the_options_that_name_them(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("other.csv").write_text("time,the item,click,propensity\n1,tea,1,0.5\n")
+    assert cli.run(["evaluate", "other.csv", "--shares", "uniform"]) == 2
+    options = "--column timestamp=time --column 'item_id=the item' --column propensity_score=propensity"
+    assert capsys.readouterr().err.endswith(f"name what is missing with {options}\n")
+    assert cli.run(["evaluate", "other.csv", "--shares", "uniform", *shlex.split(options)]) == 0
+
+
+def test_rewards_that_are_missing_are_a_choice_between_options(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("blank.csv").write_text("timestamp,item_id,click,propensity_score\n1,tea,,0.5\n")
+    assert cli.run(["evaluate", "blank.csv", "--shares", "uniform"]) == 2
+    assert "as 0 (--missing zero) or leave them out (--missing drop)" in capsys.readouterr().err
 
 
 def test_fixed_shares_do_not_learn(capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ import pickle
 
 import pytest
 
-from evenhand.core.errors import ConfigurationError, EvenhandError, StateError, nearest
+from evenhand.core.errors import ConfigurationError, EvenhandError, StateError, nearest, number_hint
 
 Path = tuple[str | int, ...]
 PLACED: dict[str, tuple[str, Path, Path, str]] = {
@@ -82,9 +82,29 @@ def test_errors_together_have_a_line_each() -> None:
     assert str(one) == "a must be 1"
 
 
+@pytest.mark.parametrize(
+    ("text", "share", "number"),
+    [
+        ("50%", False, "0.5"),
+        ("12,5 %", False, "0.125"),
+        ("0,125", False, "0.125"),
+        ("-1,5", False, "-1.5"),
+        ("50", True, "0.5"),
+        ("50", False, None),
+        ("1.01", True, None),
+        ("1,000", False, None),
+        ("half", True, None),
+    ],
+)
+def test_how_to_write_a_number(text: str, share: bool, number: str | None) -> None:
+    assert number_hint(text, share) == ("" if number is None else f" (write {number})")
+
+
 def test_nearest_names() -> None:
     assert nearest("ucbb", ["ucb", "thompson"]) == "; did you mean 'ucb'?"
     assert nearest("UCB", ["ucb", "thompson"]) == "; did you mean 'ucb'?"
+    assert nearest("delays", ["rewards", "feedback"]) == "; did you mean 'feedback'?"
+    assert nearest("delays", ["rewards"]) == "; known: rewards"
     assert nearest("zzz", ["ucb", "thompson"]) == "; known: ucb, thompson"
 
 

@@ -315,7 +315,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
 def test_bytes_that_are_no_text(before: int, tmp_path: Path) -> None:
     path = written(tmp_path, [CLICKS[1]] * before)
     path.write_bytes(path.read_bytes() + "1\t60\t5\tP7\tcafé\n".encode("latin-1"))
-    with pytest.raises(DataError, match=r"log\.tsv cannot be read: .*codec"):
+    with pytest.raises(DataError, match=r"log\.tsv cannot be read: its text is not UTF-8"):
         load(path, ads=1)
 
 

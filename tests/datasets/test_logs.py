@@ -73,6 +73,7 @@ def test_a_blank_in_a_log_of_one_arm(log: Path) -> None:
         ("tea,coffee\n1,0,1\n", "row 2: 3 cells for 2 columns"),
         ("tea,coffee\n", r"log\.csv has a header but no rows\. A log has one column per arm"),
         ("", r"log\.csv is empty"),
+        ("tea;coffee\n1;0,5\n", r"log\.csv: the separator looks like ';'; save it with commas"),
         ("\n\n", r"log\.csv is empty"),
         ("tea,coffee\n1,0\n\n\n0,x\n", "row 5, column coffee"),  # rows count as in the file
     ],
@@ -153,7 +154,7 @@ def test_logs_that_cannot_be_read(read: Any, tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot be read: "):
         read(tmp_path)
     (tmp_path / "latin.csv").write_bytes("café\n1\n".encode("latin-1"))
-    with pytest.raises(DataError, match=r"latin\.csv cannot be read: "):
+    with pytest.raises(DataError, match=r"latin\.csv cannot be read: its text is not UTF-8; save it as UTF-8$"):
         read(tmp_path / "latin.csv")
 
 

@@ -147,7 +147,7 @@ def test_broken_films(form: str, text: str, message: str, tmp_path: Path) -> Non
 
 
 def test_films_of_a_csv_file_are_utf_8(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"movies\.csv cannot be read: .*utf-8"):
+    with pytest.raises(DataError, match=r"movies\.csv cannot be read: its text is not UTF-8"):
         count(copy_of("csv", tmp_path, encoding="latin-1"))
 
 

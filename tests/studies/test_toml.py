@@ -71,6 +71,14 @@ def test_the_contract_s_example_is_read_as_it_stands(tmp_path: Path) -> None:
     assert setup.environment.means.tolist() == [0.9, 0.8, 0.7]
 
 
+def test_whole_numbers_may_have_an_exponent() -> None:
+    setup = parse(**{"horizon": 1e3, "checkpoints": [1e1, 1e3]})
+    assert (setup.horizon, setup.checkpoints) == (1000, [10, 1000])
+    assert isinstance(setup.horizon, int)
+    with pytest.raises(ConfigurationError, match=r"^horizon must be a whole number, got 10\.5$"):
+        parse(**{"horizon": 10.5})
+
+
 def test_overrides_come_before_the_file(tmp_path: Path) -> None:
     path = tmp_path / "run.toml"
     path.write_text(CONTRACT)

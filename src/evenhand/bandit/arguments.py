@@ -11,7 +11,7 @@ import numpy as np
 from evenhand.core import validate
 from evenhand.core.errors import HINTED, EvenhandError, StateError, nearest, number_of, there_are
 from evenhand.core.parts import plain
-from evenhand.core.state import Unit
+from evenhand.core.state import Array, Unit
 from evenhand.messages.changes import VALUES
 
 
@@ -53,6 +53,13 @@ class RewardRange(NamedTuple):
         if not self.low <= value <= self.high:
             raise EvenhandError(f"the reward of {arm!r} must be in [{self.low:g}, {self.high:g}], got {value:g}")
         return value
+
+    def check_log(self, source: str, rewards: Array, when: str = "") -> None:
+        """Refuse a log with a reward outside."""
+        low, high = min(self.low, rewards.min()), max(self.high, rewards.max())
+        if (low, high) != self:
+            fault = f"{source} has rewards from {rewards.min():g} to {rewards.max():g}, not within {self.low:g}"
+            raise EvenhandError(f"{fault} to {self.high:g}: set rewards=({low:.12g}, {high:.12g}){when}")
 
     def scaled(self, rewards: Sequence[float]) -> Sequence[float]:
         """Rewards scaled to [0, 1]."""

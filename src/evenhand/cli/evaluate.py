@@ -51,7 +51,8 @@ def evaluate(
     column: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="COLUMN=NAME", help="Name of a column in the file, such as reward=bought; can be repeated."
+            metavar="COLUMN=NAME",
+            help="What a column is and its name in the file, such as reward=bought; can be repeated.",
         ),
     ] = None,
     seed: options.Seed = 0,
@@ -76,12 +77,13 @@ def evaluate(
     from evenhand.bandit.evaluation.estimators import evaluate as estimate
     from evenhand.bandit.evaluation.log import read_log
 
-    target = target_of(shares, algorithm, set_ or [], seed or 0, lanes, rewards)
     names = dict(options.pair("--column", "COLUMN=NAME", "reward=bought", text) for text in column or [])
-    whole = read_log(log, names, missing, "row" if rows else "decision")
-    parts = whole.by_position() if by_position else {}
-    evaluation = estimate(whole, target, clip)
-    positions = {position: estimate(part, target, clip) for position, part in parts.items()}
+    with options.in_place_of_arguments():
+        target = target_of(shares, algorithm, set_ or [], seed or 0, lanes, rewards)
+        whole = read_log(log, names, missing, "row" if rows else "decision")
+        parts = whole.by_position() if by_position else {}
+        evaluation = estimate(whole, target, clip)
+        positions = {position: estimate(part, target, clip) for position, part in parts.items()}
     if as_json:
         by_name = {position: one.to_json() for position, one in positions.items()}
         print_json({"log": str(log), **evaluation.to_json()} | ({"positions": by_name} if by_name else {}))

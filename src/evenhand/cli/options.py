@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import ast
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any, Literal
 
 import typer
 
-from evenhand.core.errors import ConfigurationError, EvenhandError
+from evenhand.core.errors import ConfigurationError, EvenhandError, number_hint
 
 
 def import_own(sources: list[str] | None) -> list[str] | None:
@@ -140,8 +145,27 @@ def pair(option: str, form: str, example: str, text: str, *, last: bool = False)
     return name, value
 
 
+@contextmanager
+def in_place_of_arguments() -> Iterator[None]:
+    """Errors that advise arguments of `evenhand.evaluation` advise the options of the command instead."""
+    try:
+        yield
+    except EvenhandError as error:
+        raise error.having(replace(fault, text=_with_options(fault.text)) for fault in error.faults) from None
+
+
+def _with_options(text: str) -> str:
+    """A message with options for arguments; the columns are the last words of a message."""
+    text, given, columns = text.partition("columns=")
+    for role, name in ast.literal_eval(columns).items() if given else ():
+        text += f"--column {quote(f'{role}={name}') if ' ' in name else f'{role}={name}'} "
+    text = re.sub(r"\brewards=\((\S+), (\S+)\)", r"--rewards \1,\2", text)
+    return re.sub(r"\bmissing='(\w+)'", r"--missing \1", text).replace("rounds='row'", "--rows").rstrip()
+
+
 def _malformed(option: str, form: str, example: str, text: str) -> ConfigurationError:
-    return ConfigurationError(f"{option} must have the form {form}, such as {example}; got {text!r}")
+    hint = number_hint(text.rpartition("=")[2], share=True)
+    return ConfigurationError(f"{option} must have the form {form}, such as {example}; got {text!r}{hint}")
 
 
 def table(text: str, name: str) -> dict[str, Any]:

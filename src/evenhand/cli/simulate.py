@@ -30,14 +30,14 @@ def check(config: ConfigPath, own: Import = None, as_json: AsJson = False) -> No
         evenhand check study.toml
         evenhand check films.toml --json
     """
-    from evenhand.simulation.simulate import checkpoint_rounds
+    from evenhand.simulation.simulate import check_can_run, checkpoint_rounds
     from evenhand.simulation.stages import drafts_of
 
     if config.suffix != ".parquet" and _is_study(config):
         _check_study(config, as_json)
         return
     setup = _setup(config)
-    setup.environment.check_horizon(setup.horizon)
+    check_can_run(setup.environment, setup.policies, setup.horizon, setup.lanes)
     checkpoint_rounds(setup.horizon, setup.checkpoints, setup.spacing)
     policies: dict[str, dict[str, Any]] = {}
     for label, first in setup.policies.items():

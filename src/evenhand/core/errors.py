@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Self
@@ -10,6 +11,7 @@ from typing import Self
 from .dataclasses import dataclass
 
 Path = tuple[str | int, ...]
+SYNONYMS = {"delay": "feedback", "delays": "feedback"}  # names that others use for ours
 HINTED = 100  # names up to which an error about an unknown one suggests the nearest
 VERBS = ("must ", "should ", "has ", "have ", "is ", "needs a ")  # with which a message goes on that has a subject
 
@@ -129,6 +131,8 @@ class MissingPart(EvenhandError):
 def nearest(name: str, known: Iterable[object]) -> str:
     """A hint at the nearest known name, or at all of them where none is near."""
     names = {str(one).lower(): one for one in known}
+    if SYNONYMS.get(str(name)) in names:
+        return f"; did you mean {SYNONYMS[str(name)]!r}?"
     close = [one for one in difflib.get_close_matches(str(name).lower(), list(names), cutoff=0.5) if _alike(name, one)]
     return f"; did you mean {names[close[0]]!r}?" if close else f"; known: {', '.join(map(str, names.values()))}"
 
@@ -139,6 +143,16 @@ def _alike(name: str, known: str) -> bool:
     wrong = max(len(str(name)), len(known)) - sum(block.size for block in both.get_matching_blocks())
     longest = both.find_longest_match().size
     return wrong <= 1 or both.ratio() >= 0.7 or longest >= min(3, len(str(name)) - 1, len(known) - 1)
+
+
+def number_hint(text: str, share: bool = False) -> str:
+    """How to write a number that is a percentage, as 50 is for a share, or has a decimal comma."""
+    found = re.fullmatch(r"(?![1-9]\d{0,2}(?:,\d{3})+$)(-?\d+)(?:([.,])(\d+))? ?(%?)", text.strip())
+    if found is None:
+        return ""
+    value = float(f"{found[1]}.{found[3] or 0}")
+    value /= 100.0 if (percent := found[4] or (share and 2.0 <= value <= 100.0)) else 1.0
+    return f" (write {value:.12g})" if percent or found[2] == "," else ""
 
 
 def number_of(count: int, one: str, many: str = "") -> str:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from .errors import EvenhandError, shown
+from .errors import DataError, EvenhandError, shown
+
+NOT_UTF8 = "its text is not UTF-8; save it as UTF-8"
 
 
 def path_of(path: str | os.PathLike[str], name: str = "path") -> Path:
@@ -78,3 +80,12 @@ def alone_in(folder: Path, shared: bool = False) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def check_header(path: Path, header: Sequence[str]) -> None:
+    """Refuse a CSV file that is empty, or whose cells are not separated by commas."""
+    if not header:
+        raise DataError(f"{path} is empty")
+    if found := [one for one in ";\t" if len(header) == 1 and one in header[0]]:
+        remedy = "save it with commas between cells and points in numbers, such as 0.5"
+        raise DataError(f"{path}: the separator looks like {found[0]!r}; {remedy}")

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.errors import DataError, number_of
-from evenhand.core.files import path_of
+from evenhand.core.files import NOT_UTF8, check_header, path_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -132,9 +132,8 @@ class Sheet:
         """The names of the columns; takes the header from the rows, if there is one."""
         if self.layout.columns is not None:
             return self.layout.columns
-        _, header = next(numbered, (0, None))
-        if header is None:
-            raise DataError(f"{self.path} is empty")
+        header = next(numbered, (0, []))[1]
+        check_header(self.path, header)
         return tuple(header)
 
     def _check_columns(self, columns: Sequence[str], names: Sequence[str]) -> None:
@@ -146,7 +145,8 @@ class Sheet:
         if isinstance(error, FileNotFoundError):
             remedy = f"; {self.layout.remedy}" if self.layout.remedy else ""
             return DataError(f"there is no file {self.path}{remedy}")
-        return DataError(f"{self.path} cannot be read: {error}")
+        reason = NOT_UTF8 if isinstance(error, UnicodeDecodeError) else error
+        return DataError(f"{self.path} cannot be read: {reason}")
 
     def _too_many(self, message: str, each: int) -> DataError:
         """The error for a row with too many cells, from what pandas says; a cell is ``each`` cells for pandas."""

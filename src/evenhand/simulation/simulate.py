@@ -161,10 +161,7 @@ def compare(
     drafts = {label: drafts_of(policy, world, changes, label) for label, policy in named.items()}
     rounds = checkpoint_rounds(horizon, checkpoints, spacing)
     rounds = np.union1d(rounds, np.array([change.round - 1 for change in changes], dtype=np.int64))
-    _check_lanes(world, named, lanes)
-    world.check_horizon(horizon)
-    _check_range(world, named)
-    _check_named(world, named)
+    check_can_run(world, named, horizon, lanes)
     stages = {label: [draft.checked(label, lanes) for draft in own] for label, own in drafts.items()}
     asked = {label: _chosen([stage.baseline for stage in own], measures) for label, own in stages.items()}
     measured = sum(len(chosen) for chosen, _ in asked.values())
@@ -360,6 +357,14 @@ def _labelled(policies: Mapping[str, PolicyLike] | Sequence[PolicyLike], around:
     return dict(pairs)
 
 
+def check_can_run(environment: Environment, policies: Mapping[str, Policy], horizon: int, lanes: int) -> None:
+    """Refuse policies that cannot run in an environment, and runs that are longer than its log."""
+    _check_lanes(environment, policies, lanes)
+    environment.check_horizon(horizon)
+    _check_range(environment, policies)
+    _check_named(environment, policies)
+
+
 def _check_lanes(environment: Environment, policies: Mapping[str, Policy], lanes: int) -> None:
     """Parameters that differ between lanes must have as many rows as there are lanes."""
     for rows in lane_rows(environment, *policies.values()):
@@ -380,7 +385,8 @@ def _check_range(environment: Environment, policies: Mapping[str, Policy]) -> No
     able = [name for name, algorithm in ALGORITHMS.items() if not algorithm.example().bounded]
     raise EvenhandError(
         f"{quoted} {'needs' if len(needing) == 1 else 'need'} rewards of a finite range, and "
-        f"{type(environment.rewards).__name__} has none; algorithms that do not need one: {', '.join(able)}"
+        f"{type(environment.rewards).__name__} has none: give the environment reward_range = [low, high], with every "
+        f"reward that can occur, or take an algorithm that does not need one: {', '.join(able)}"
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from evenhand.algorithms.build import Surroundings, build_policy, importing_from, surroundings_of
 from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
@@ -40,7 +40,14 @@ RIGHT = {
     "too_short": "a list with at least {min_length} entry",
     "literal_error": "{expected}",
 }
-Count = Annotated[int, Field(ge=1, strict=True)]
+
+
+def _whole(value: Any) -> Any:
+    """A whole number that is written as 1e3."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Count = Annotated[int, Field(ge=1, strict=True), BeforeValidator(_whole)]
 
 
 Kind = Literal[
@@ -148,7 +155,7 @@ def _settings(data: Mapping[str, Any]) -> tuple[Config, list[EvenhandError]]:
         return Config.model_validate(data), []
     except ValidationError as error:
         wrong = {one["loc"][0] for one in error.errors()}
-        rest = {key: value for key, value in data.items() if key not in wrong}
+        rest = {key: _whole(value) for key, value in data.items() if key not in wrong}
         config = Config.model_construct(**{"horizon": 1, "environment": None, "policies": [], **rest})
         return config, list(map(_fault, error.errors()))
 
@@ -262,7 +269,7 @@ def short(value: object) -> str:
 
 def _fault(error: Any) -> EvenhandError:
     """One of pydantic's errors: where, and what would be right."""
-    path = [step for step in error["loc"] if not str(step).startswith(("list[", "constrained", "int"))]
+    path = [step for step in error["loc"] if not str(step).startswith(("list[", "constrained", "int", "function"))]
     kind, got = error["type"], error["input"]
     if kind == "missing":
         return ConfigurationError("is missing", *path)

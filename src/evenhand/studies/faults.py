@@ -22,6 +22,8 @@ WIDEST = 100  # columns of a line that is shown
 @contextmanager
 def toml(path: Path) -> Iterator[dict[str, Any]]:
     """The tables of a TOML file; errors in the block are shown with their places in it."""
+    if path.suffix == ".csv":
+        raise ConfigurationError(f"{path} is no configuration; `evenhand evaluate {path}` is for logs of decisions")
     try:
         text = path.read_text(encoding="utf-8-sig")
         data = tomllib.loads(text)

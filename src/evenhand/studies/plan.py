@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from evenhand.core.errors import EvenhandError
 from evenhand.simulation.setup import Setup
-from evenhand.simulation.simulate import checkpoint_rounds, compare
+from evenhand.simulation.simulate import check_can_run, checkpoint_rounds, compare
 from evenhand.simulation.stages import drafts_of
 from evenhand.studies.store import Store
 from evenhand.studies.study import Study
@@ -41,7 +41,7 @@ def _faults(unit: Unit, builder: Builder) -> list[dict[str, str]]:
     """Why a unit cannot be run."""
     try:
         setup = builder.setup(unit)
-        setup.environment.check_horizon(setup.horizon)
+        check_can_run(setup.environment, {unit.label: setup.policies[unit.label]}, setup.horizon, setup.lanes)
         checkpoint_rounds(setup.horizon, setup.checkpoints, setup.spacing)
         for draft in drafts_of(setup.policies[unit.label], setup.environment, setup.promises, unit.label):
             draft.checked(unit.label, setup.lanes)

@@ -361,7 +361,7 @@ def test_learner_refuses_infeasible_promises_and_rewards_out_of_range(log: Log) 
     with pytest.raises(InfeasiblePromise):
         evaluate(log, Learner("fucb", {"fractions": 0.5}))
     log.reward[7] = 3.5
-    with pytest.raises(EvenhandError, match=r"has a reward of 3\.5, outside 0 to 1: .* rewards=\(0, 3\.5\)"):
+    with pytest.raises(EvenhandError, match=r"has rewards from 0 to 3\.5, not within 0 to 1: set rewards=\(0, 3\.5\)"):
         evaluate(log, Learner("ucb1"))
 
 
@@ -551,7 +551,9 @@ def test_columns_by_other_names() -> None:
     assert Log.of(rows, columns).reward.tolist() == [1.0]
     with pytest.raises(EvenhandError, match="unknown column 'prize'"):
         Log.of(rows, columns | {"prize": "sold"})
-    with pytest.raises(DataError, match="has no column 'sould'; did you mean 'sold'"):
+    with pytest.raises(
+        DataError, match=r"has no column 'sould', but 'sold'; name what is missing with columns={'reward': 'sold'}$"
+    ):
         Log.of(rows, columns | {"reward": "sould"})
     with pytest.raises(DataError, match="has no column 'where'"):
         Log.of(rows, columns | {"position": "where"})
@@ -571,11 +573,15 @@ GOOD = ["2026-01-01", "x", "tea", "1", "1", "0.5", "tea|mate"]
         (3, "", "row 3, column 'position': the cell is blank"),
         (4, "yes", "row 3, column 'reward': 'yes' is not a finite number"),
         (4, "inf", "row 3, column 'reward': 'inf' is not a finite number"),
+        (4, "0,5", r"row 3, column 'reward': '0,5' is not a finite number .* \(write 0\.5\)$"),
+        (4, "1,000", r"row 3, column 'reward': '1,000' is not a finite number \(leave unknown rewards blank\)$"),
+        (5, "50%", r"row 3, column 'propensity_score': '50%' is not a propensity above 0 and up to 1 \(write 0\.5\)$"),
+        (5, "50", r"row 3, column 'propensity_score': '50' is not a propensity above 0 and up to 1 \(write 0\.5\)$"),
         (4, "nan", "row 3, column 'reward': the reward is missing"),
         (5, "0", "row 3, column 'propensity_score': '0' is not a propensity above 0 and up to 1"),
         (5, "1.01", "row 3, column 'propensity_score': '1.01' is not a propensity"),
         (5, "-0.5", "row 3, column 'propensity_score': '-0.5' is not a propensity"),
-        (5, "", "row 3, column 'propensity_score': a blank cell is not a propensity"),
+        (5, "", "row 3, column 'propensity_score': a blank cell is not a propensity .*`evenhand export --estimate`"),
         (6, "", "row 3, column 'available': a blank cell is not a list of different names"),
         (6, "tea|tea", "row 3, column 'available': 'tea[|]tea' is not a list"),
         (6, "tea|", "row 3, column 'available': 'tea[|]' is not a list"),
@@ -585,7 +591,7 @@ GOOD = ["2026-01-01", "x", "tea", "1", "1", "0.5", "tea|mate"]
 )
 def test_wrong_cells_are_named(tmp_path: Path, column: int, cell: str, message: str) -> None:
     wrong = [*GOOD[:1], "y", *GOOD[2:]]
-    wrong[column] = cell
+    wrong[column] = f'"{cell}"' if "," in cell else cell
     path = written(tmp_path, HEADER + ",".join(GOOD) + "\n" + ",".join(wrong) + "\n")
     with pytest.raises(DataError, match=rf"log\.csv, {message}"):
         read_log(path)
@@ -606,6 +612,12 @@ def test_wrong_rows_are_named(tmp_path: Path, second: str, message: str) -> None
         read_log(path)
 
 
+def test_the_hint_for_blank_propensities_is_for_exported_logs(tmp_path: Path) -> None:
+    path = written(tmp_path, "timestamp,item_id,click,propensity_score\n1,a,1,\n")
+    with pytest.raises(DataError, match=r"a blank cell is not a propensity above 0 and up to 1$"):
+        read_log(path)
+
+
 def test_blank_lines_count_and_are_skipped(tmp_path: Path) -> None:
     path = written(tmp_path, "timestamp,item_id,click,propensity_score\n1,a,1,0.5\n\n2,b,1,7\n\n")
     with pytest.raises(DataError, match="row 4, column 'propensity_score': '7'"):
@@ -615,8 +627,19 @@ def test_blank_lines_count_and_are_skipped(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "has no column 'timestamp'"),
-        ("timestamp,item,click,propensity_score\n", "has no column 'item_id'; did you mean 'item'"),
+        ("", "log.csv is empty"),
+        (
+            "time,sku,sold,p\n",
+            "has no column 'timestamp', 'item_id', 'reward' or 'click', 'propensity_score', but 'time', 'sku', 'sold', "
+            "'p'; name what is missing with columns={'timestamp': 'time', 'item_id': '…', 'reward': '…', "
+            "'propensity_score': 'p'}$",
+        ),
+        ("timestamp,item_id,click,p;q\n", "has no column 'propensity_score', but 'p;q'"),
+        ("timestamp;item_id;click;propensity_score\n1;a;1;0,5\n", "the separator looks like ';'; save it with commas"),
+        (
+            "timestamp,item,click,propensity_score\n",
+            "has no column 'item_id', but 'item'; .*columns={'item_id': 'item'}",
+        ),
         ("timestamp,item_id,value,propensity_score\n", "has no column 'reward' or 'click'"),
         ("timestamp,item_id,click,click,propensity_score\n", "has several columns 'click'"),
         ("timestamp,item_id,click,propensity_score\n", "log.csv has no rows"),
@@ -636,7 +659,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="cannot be read as a Parquet file"):
         read_log(written(tmp_path, HEADER, "log.parquet"))
     (tmp_path / "bad.csv").write_bytes(b"timestamp,\xff\xfe\n")
-    with pytest.raises(DataError, match="cannot be read as a CSV file"):
+    with pytest.raises(DataError, match=r"cannot be read as a CSV file: its text is not UTF-8; save it as UTF-8$"):
         read_log(tmp_path / "bad.csv")
     with pytest.raises(DataError, match="cannot be read as a CSV file"):
         read_log(tmp_path)
@@ -719,6 +742,10 @@ def test_command_shows_tables(command: Command) -> None:
         (("--shares", "uniform", "--set", "a=1"), "--set needs --algorithm"),
         (("--shares", "tea"), "--shares must have the form ITEM=SHARE,…, such as a=0.2,b=0.8; got 'tea'"),
         (("--shares", "tea=half"), "--shares must have the form"),
+        (("--shares", "tea=10%,mate=0.9"), "got 'tea=10%' (write 0.1)"),
+        (("--shares", "te=0.1,mate=0.9"), "'te' is not in log.csv; did you mean 'tea'?"),
+        (("--shares", "uniform", "--column", "reward=sold"), "name what is missing with --column reward=…"),
+        (("--shares", "uniform", "--column", "time=timestamp"), "comes second: --column timestamp=time"),
         (("--shares", "tea=0.5,tea=0.5"), "names 'tea' twice"),
         (("--shares", "tea=0.5"), "shares must sum to 1, they sum to 0.5"),
         (("--shares", "none.json"), "there is no file none.json"),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +15,7 @@ from numpy.typing import NDArray
 from evenhand.bandit.evaluation.log import Log
 from evenhand.bandit.evaluation.targets import Learner, Target, as_target
 from evenhand.core import html, validate
-from evenhand.core.errors import EvenhandError
+from evenhand.core.errors import HINTED, EvenhandError
 from evenhand.core.html import Bar
 from evenhand.core.state import Array
 from evenhand.inference.means import NORMAL, mean_and_error
@@ -167,6 +169,7 @@ def evaluate(log: Log, target: Target | Mapping[str, float] | str, clip: float |
         raise EvenhandError("clip must be above 0, got 0")
     target = as_target(target)
     items = target.items()
+    _check_known(items, log)
     log = log.with_items(items)
     absent = [name for name in items if not log.sets[np.unique(log.available), log.items.index(name)].any()]
     propensity, model, guess, shares = _followed(log, target)
@@ -205,6 +208,15 @@ def evaluate(log: Log, target: Target | Mapping[str, float] | str, clip: float |
         ),
         notes=log.notes,
     )
+
+
+def _check_known(items: Sequence[str], log: Log) -> None:
+    """Refuse an item that the log lacks where its name is nearly that of one in the log that is left out."""
+    others = [name for name in log.items if name not in items]
+    for name in items if len(others) <= HINTED else ():
+        near = [] if name in log.items else difflib.get_close_matches(name, others, n=1, cutoff=0.8)
+        if near and re.sub(r"\d", "", name) != re.sub(r"\d", "", near[0]):  # variant 3 is not meant for variant 2
+            raise EvenhandError(f"{name!r} is not in {log.source}; did you mean {near[0]!r}?")
 
 
 def _followed(log: Log, target: Target) -> tuple[Array, Array, Array, Array]:

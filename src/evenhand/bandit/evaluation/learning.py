@@ -47,8 +47,7 @@ def learn_log(record: Record, log: Log | str | os.PathLike[str], missing: str | 
             f"{log.source} has arms that this bandit does not: {', '.join(map(repr, unknown[:10]))}"
             + (f" and {len(unknown) - 10:,} more" if len(unknown) > 10 else hint)
         )
-    for row in np.flatnonzero((log.reward < record.reward_range.low) | (log.reward > record.reward_range.high)):
-        record.reward_range.check(log.items[log.item[row]], log.reward[row])
+    record.reward_range.check_log(log.source, log.reward, " when the bandit is made")
     plays = np.bincount(log.item, minlength=len(log.items))
     sums = np.bincount(log.item, weights=log.reward, minlength=len(log.items))
     rows = zip(log.items, plays.tolist(), sums.tolist(), strict=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import difflib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,8 +17,8 @@ from numpy.typing import NDArray
 from pyarrow import ArrowException
 
 from evenhand.core import validate
-from evenhand.core.errors import DataError, EvenhandError, nearest, number_of
-from evenhand.core.files import path_of
+from evenhand.core.errors import DataError, EvenhandError, nearest, number_hint, number_of
+from evenhand.core.files import NOT_UTF8, check_header, path_of
 from evenhand.core.state import Array, Mask
 
 #: The names of each column, of which the first that exists is read; those of `OPTIONAL` may be missing.
@@ -126,7 +127,7 @@ class Log:
                 all, not for being played in a position.
         """
         if self.position is None:
-            raise DataError(f"{self.source} has no column of positions; name it with columns={{'position': …}}")
+            raise DataError(f"{self.source} has no column of positions; name it with columns={{'position': '…'}}")
         if self.rows > self.rounds:
             raise DataError(
                 f"{self.source} has decisions with several rows, whose propensities are for being played at all; if "
@@ -203,7 +204,8 @@ def read_log(
     except FileNotFoundError:
         raise DataError(f"there is no file {path}") from None
     except (OSError, UnicodeError, csv.Error, ArrowException) as error:
-        raise DataError(f"{path} cannot be read as a {'Parquet' if parquet else 'CSV'} file: {error}") from None
+        reason = NOT_UTF8 if isinstance(error, UnicodeError) else error
+        raise DataError(f"{path} cannot be read as a {'Parquet' if parquet else 'CSV'} file: {reason}") from None
     if not parquet:
         item = columns.get("item_id", "item_id")
         frame[item] = frame[item].str.replace(QUOTED, "", regex=True)
@@ -217,6 +219,7 @@ def _csv(path: Path, columns: Mapping[str, str]) -> tuple[pd.DataFrame, Index]:
     with path.open(newline="", encoding="utf-8-sig") as file:
         reader = csv.reader(file, strict=True)
         header = [name.strip() for name in next(reader, [])]
+        check_header(path, header)
         names = list(dict.fromkeys(_named(header, columns, str(path)).values()))
         places = [header.index(name) for name in names]
         cells: list[list[str]] = [[] for _ in names]
@@ -263,7 +266,11 @@ class _Table:
         if wrong.any():
             row = int(np.flatnonzero(wrong)[0])
             where = f"{self.source}, row {self.numbers[row]}, column {self.names[role]!r}"
-            raise DataError(f"{where}: " + fault.format(_shown(self.cells(role).iloc[row])))
+            cell = self.cells(role).iloc[row]
+            hint = (
+                number_hint(_text(cell), role == "propensity_score") if role in ("reward", "propensity_score") else ""
+            )
+            raise DataError(f"{where}: {fault.format(_shown(cell))}{hint}")
 
     def take(self, rows: Index | Mask) -> _Table:
         return replace(self, frame=self.frame.iloc[rows], numbers=self.numbers[rows])
@@ -292,7 +299,7 @@ def _log(
     lost = np.isnan(reward)
     if lost.any():
         if missing is None:
-            choices = "count such rows as 0 (--missing zero) or leave them out (--missing drop)"
+            choices = "count such rows as 0 (missing='zero') or leave them out (missing='drop')"
             table.complain(lost, "reward", f"the reward is missing; {choices}")
         reward = np.where(lost, 0.0, reward)
         count = f"{int(lost.sum()):,} of {len(lost):,} rows have no reward"
@@ -306,20 +313,34 @@ def _log(
 
 def _named(known: Sequence[str], columns: Mapping[str, str], source: str) -> dict[str, str]:
     """The name of every column that exists, by its role."""
-    names = {}
-    for role in columns:
+    names: dict[str, str] = {}
+    for role, name in columns.items():
         if role not in COLUMNS:
-            raise EvenhandError(f"unknown column {role!r}{nearest(role, COLUMNS)}")
+            turned = f"; the name in the log comes second: columns={ {name: role} }"
+            raise EvenhandError(f"unknown column {role!r}{turned if name in COLUMNS else nearest(role, COLUMNS)}")
+    lacking: dict[str, tuple[str, ...]] = {}
     for role, usual in COLUMNS.items():
         wanted = (columns[role],) if role in columns else usual
         existing = [name for name in wanted if name in known]
         if not existing and (role not in OPTIONAL or role in columns):
-            raise DataError(f"{source} has no column {' or '.join(map(repr, wanted))}{nearest(wanted[0], known)}")
+            lacking[role] = wanted
         if existing:
             if known.count(existing[0]) > 1:
                 raise DataError(f"{source} has several columns {existing[0]!r}")
             names[role] = existing[0]
+    if lacking:
+        free = [name for name in known if name not in names.values()]
+        meant = {role: _meant(wanted[0], free) for role, wanted in lacking.items()}
+        missing = ", ".join(" or ".join(map(repr, wanted)) for wanted in lacking.values())
+        others = ", ".join(map(repr, free[:20])) or "no other"
+        raise DataError(f"{source} has no column {missing}, but {others}; name what is missing with columns={meant}")
     return names
+
+
+def _meant(usual: str, known: Sequence[str]) -> str:
+    """The name among the known ones that is probably for a usual one; "…" where none suggests itself."""
+    begins = [name for name in known if usual.startswith(name.lower())]
+    return [*begins, *difflib.get_close_matches(usual, known, cutoff=0.5), "…"][0]
 
 
 def _times(table: _Table) -> NDArray[Any]:
@@ -359,8 +380,9 @@ def _propensities(table: _Table) -> Array:
     numbers = _numbers(table.cells("propensity_score"))
     cells = table.cells("propensity_score")
     blank = np.isnan(numbers) & (cells.isna() | (cells.astype(str) == "")).to_numpy()
-    hint = "where the policy has no closed form for it, `evenhand export --estimate` estimates it"
-    table.complain(blank, "propensity_score", "{} is not a propensity above 0 and up to 1; " + hint)
+    if {"decision_id", "available"} <= set(table.names):  # as in what `evenhand export` writes
+        hint = "; where the policy has no closed form for it, `evenhand export --estimate` estimates it"
+        table.complain(blank, "propensity_score", "{} is not a propensity above 0 and up to 1" + hint)
     outside = ~((numbers > 0.0) & (numbers <= 1.0))
     table.complain(outside, "propensity_score", "{} is not a propensity above 0 and up to 1")
     return numbers

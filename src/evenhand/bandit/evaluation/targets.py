@@ -196,14 +196,7 @@ class Learner:
         """
         limits = RewardRange.of(self.rewards)
         low, high = limits
-        outside = (log.reward < low) | (log.reward > high)
-        if outside.any():
-            reward = float(log.reward[outside][0])
-            raise EvenhandError(
-                f"{log.source} has a reward of {reward:g}, outside {low:g} to {high:g}: give the smallest and the "
-                f"largest reward, such as rewards=({log.reward.min():g}, {log.reward.max():g}) or --rewards "
-                f"{log.reward.min():g},{log.reward.max():g}"
-            )
+        limits.check_log(log.source, log.reward)
         scaled = (log.reward - low) / (high - low)
         policy = self._policy(log)
         state = policy.start(len(log.items), self.lanes if policy.index.traits.random else None, limits.unit)
