@@ -60,6 +60,7 @@ def formula(whole: Any, fine: Any, integer: Callable[[Any], Any]) -> Callable[[A
     """``exp`` by tables, of arrays or of one number from `LEAST` to 0."""
 
     def exp(x):  # type: ignore[no-untyped-def]
+        """``e^x``."""
         number = integer(0.5 - x * FINE)
         rest = x + number * STEP
         near = whole[number >> SHIFT] * fine[number & MASK]

@@ -20,20 +20,25 @@ from typing import Any, Protocol
 
 from evenhand.client import Client, ServiceError, Unavailable
 from evenhand.messages.answers import Decision
+from evenhand.messages.words import Words
 from evenhand.service.http import run
 from evenhand.service.http.settings import Settings
-from evenhand.service.store import Decide, Reward, Store
+from evenhand.service.store import Decide, ReadArms, Reward, Store
 
 PACE = 2.0  # rounds a second in each allocation
 PAST = 440.0  # seconds of rounds that are there when the page opens, which is while the arm is away
+NEW = 0.45  # chance to succeed of an arm that is added while one watches
 CYCLE, LEAVES, RETURNS = 180.0, 60.0, 110.0  # in each cycle of so many seconds, an arm is away between these two
 
 
 class Desk(Protocol):
     """Who decides and takes rewards: the store, for what is past, or a client of the service."""
 
-    def decide(self, name: str, available: list[str]) -> Decision:
-        """The decision of the next round of an allocation."""
+    def decide(self, name: str, available: list[str] | None) -> Decision:
+        """The decision of the next round of an allocation, among all arms or those that are available."""
+
+    def present(self, name: str) -> list[str]:
+        """The arms of an allocation that are not retired."""
 
     def reward(self, name: str, decision: str, rewards: Mapping[str, float]) -> object:
         """Take the rewards of a decision."""
@@ -51,6 +56,7 @@ class Scene:
     median: float = 5.0  # seconds until a response
     answered: float = 0.9  # the part of the responses that arrive
     away: str | None = None  # the arm that is not always there
+    words: Words | None = None
     seed: int = 1
     _chance: random.Random = field(init=False)
     _due: list[tuple[float, int, str, dict[str, float]]] = field(init=False, default_factory=list)
@@ -70,6 +76,7 @@ class Scene:
             plays=self.plays,
             window=60.0,
             missing="lost",
+            words=self.words,
         )
 
     def step(self, desk: Desk, since: float) -> None:
@@ -77,11 +84,12 @@ class Scene:
         while self._due and self._due[0][0] <= since:
             _, _, decision, rewards = heapq.heappop(self._due)
             desk.reward(self.name, decision, rewards)
-        gone = self.away if LEAVES <= since % CYCLE < RETURNS else None
-        decided = desk.decide(self.name, [arm for arm in self.chances if arm != gone])
+        gone = self.away is not None and LEAVES <= since % CYCLE < RETURNS
+        available = [arm for arm in desk.present(self.name) if arm != self.away] if gone else None
+        decided = desk.decide(self.name, available)
         if self._chance.random() < self.answered:
             arrives = since + self._chance.lognormvariate(0.0, 0.8) * self.median
-            rewards = {arm: float(self._chance.random() < self.chances[arm]) for arm in decided.names}
+            rewards = {arm: float(self._chance.random() < self.chances.get(arm, NEW)) for arm in decided.names}
             heapq.heappush(self._due, (arrives, next(self._number), decided.id, rewards))
 
 
@@ -97,18 +105,22 @@ def scenes() -> list[Scene]:
         ),
         Scene(
             "front-page",
-            "f_ts",
+            "group_ts",
             {"politics": 0.31, "sports": 0.42, "science": 0.18, "culture": 0.22, "local": 0.36, "weather": 0.5},
-            {"fractions": {"science": 0.2, "culture": 0.2, "local": 0.25}},
+            {
+                "fractions": {"science": 0.2, "local": 0.25},
+                "groups": [{"name": "long reads", "arms": ["politics", "science", "culture"], "at_least": 0.8}],
+            },
             plays=2,
             median=8.0,
+            words=Words("clicks", "views", "sections"),
             seed=2,
         ),
         Scene(
             "language-models",
             "fcts_d",
             {"large": 0.82, "medium": 0.74, "small": 0.55, "open": 0.66},
-            {"merit": {"kind": "power", "beta": 0.0, "exponent": 4.0}},
+            {"merit": {"kind": "power", "beta": 0.1, "exponent": 4.0}},
             median=12.0,
             answered=0.6,
             seed=3,
@@ -122,12 +134,31 @@ class _Past:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    def decide(self, name: str, available: list[str]) -> Decision:
+    def decide(self, name: str, available: list[str] | None) -> Decision:
         (decision,) = self._store.run(name, Decide(available=available)).decisions
         return decision
 
+    def present(self, name: str) -> list[str]:
+        return [one.arm for one in self._store.run(name, ReadArms()).arms if not one.retired]
+
     def reward(self, name: str, decision: str, rewards: Mapping[str, float]) -> object:
         return self._store.run(name, Reward([(decision, rewards)]))
+
+
+class _Live:
+    """Asks a service."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+
+    def decide(self, name: str, available: list[str] | None) -> Decision:
+        return self._client.decide(name, available)
+
+    def present(self, name: str) -> list[str]:
+        return [one.arm for one in self._client.arms(name) if not one.retired]
+
+    def reward(self, name: str, decision: str, rewards: Mapping[str, float]) -> object:
+        return self._client.reward(name, decision, rewards)
 
 
 def fill(database: str, played: list[Scene], begun: float) -> None:
@@ -148,10 +179,12 @@ def fill(database: str, played: list[Scene], begun: float) -> None:
 
 def play(url: str, played: list[Scene], begun: float, over: Event) -> None:
     """Ask for decisions and send rewards over HTTP until it is over."""
-    with Client(url) as client, suppress(ServiceError, Unavailable):  # the service ends first
+    with Client(url) as client, suppress(Unavailable):  # the service ends first
+        desk = _Live(client)
         while not over.wait(1 / PACE):
             for scene in played:
-                scene.step(client, time.time() - begun)
+                with suppress(ServiceError):  # it was closed, or an arm was renamed
+                    scene.step(desk, time.time() - begun)
 
 
 def demonstrate(port: int, browse: Callable[[str], object] | None = webbrowser.open) -> None:
