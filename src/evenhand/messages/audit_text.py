@@ -141,10 +141,13 @@ def effect(
     """What other promises would cost, who pays, and how long arrears last, in sentences."""
     parts = ["The promises would cost nothing." if cost is None else f"What the promises would cost: {cost.note}"]
     if cost is not None and cost.per_round is not None:
-        price = _money(words, cost.per_round, cost.low, cost.high, cost.relative, "be")
+        price = _money(words, cost.per_round, None, None, cost.relative, "be")
         before = "" if now is None or now.per_round is None else f"; today it is {now.per_round:.3g}"
-        parts = [f"Keeping the promises would cost, per round, {price}{before}.", cost.note]
-    for less, verb in ((True, "pay with rounds"), (False, "get more rounds")):
+        known = cost.low is not None and cost.high is not None
+        sure = f" The cost then lies between {cost.low:.3g} and {cost.high:.3g} (95% interval)." if known else ""
+        parts = [f"Keeping the promises would cost, per round, {price}{before}.{sure}", cost.note]
+    computed = "pay with rounds (best shares as computed now → then, not those received)"
+    for less, verb in ((True, computed), (False, "get more rounds")):
         moved = [
             f"{plain(one.arm)} {_part(one.now)} → {_part(one.then)}" for one in shares if (one.then < one.now) is less
         ]

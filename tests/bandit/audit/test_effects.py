@@ -68,9 +68,12 @@ def test_who_pays() -> None:
     price, *others = effect.text
     assert effect.cost is not None
     assert effect.now is not None
-    assert f"{effect.cost.per_round:.3g} [{effect.cost.low:.3g}, {effect.cost.high:.3g}]" in price
-    assert price.endswith(f"today it is {effect.now.per_round:.3g}.")
-    assert "In the long run these pay with rounds: cocoa 50% → 40%." in others
+    today = f"today it is {effect.now.per_round:.3g}."
+    between = f"between {effect.cost.low:.3g} and {effect.cost.high:.3g} (95% interval)."
+    assert f"{effect.cost.per_round:.3g} of reward" in price
+    assert price.endswith(f"{today} The cost then lies {between}")
+    computed = "(best shares as computed now → then, not those received)"
+    assert f"In the long run these pay with rounds {computed}: cocoa 50% → 40%." in others
     assert "In the long run these get more rounds: tea 30% → 40%." in others
 
 

@@ -35,6 +35,10 @@ def test_alarms_are_stated_and_end(server: Server, visiting: Visiting) -> None:
         expect(stands).to_contain_text("None. An alarm is stated where a promise is missed")
         expect(stated).to_have_count(2)
         expect(stated.first).to_contain_text("kept again")
+        page.get_by_role("link", name="sirens", exact=True).click()
+        expect(page.get_by_text("1 alarm, resolved at")).to_be_visible()
+        page.get_by_role("link", name="1 alarm", exact=True).click()
+        expect(page.get_by_role("heading", level=1, name="Alarms of sirens")).to_be_focused()
         assert overflow(page) == 0
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -57,6 +58,15 @@ def test_create_change_and_close(server: Server, visiting: Visiting) -> None:
         expect(adding.get_by_role("status").first).to_contain_text("From the next round on: a/b 0%.")
         adding.get_by_role("button", name="Add the arm").click()
         page.get_by_role("button", name="Retire a/b").click()
+        retiring = page.get_by_role("region", name="Retire arms")
+        expect(retiring.locator(".preview")).to_contain_text("Possible")
+        retiring.get_by_label("Reason, for the audit").fill("moved away")
+        page.keyboard.press("Enter")
+        retiring.get_by_role("button", name="Cancel").click()
+        assert audit(server, "posters")["version"] == 2, "neither a first click nor the enter key retires an arm"
+        page.get_by_role("button", name="Retire a/b").click()
+        retiring.get_by_label("Reason, for the audit").fill("moved away")
+        retiring.get_by_role("button", name="Retire a/b").click()
         expect(page.get_by_role("button", name="Bring back a/b")).to_be_visible()
         lines = {line["arm"]: line for line in audit(server, "posters")["lines"]}
         assert {arm: line["promised"] for arm, line in lines.items()} == {"jazz": 0.2, "choir <b>": 0.3, "a/b": 0.0}
@@ -78,13 +88,19 @@ def test_what_if_before_it_is_saved(server: Server, visiting: Visiting) -> None:
     with visiting() as seen:
         page = seen.open("whatif")
         page.get_by_role("link", name="Change arms and promises").click()
+        expect(page.get_by_text(re.compile(r"received [\d.]+% in 215 rounds"))).to_have_count(3)
         page.get_by_label("Promised to jazz, per cent").fill("40")
+        page.keyboard.press("Enter")
         expect(page.locator(".effect li")).to_have_count(len(planned["text"]))
         assert page.locator(".effect li").all_inner_texts() == planned["text"]
         assert planned["text"][0].startswith("Keeping the promises would cost, per round, ")
         assert "jazz 20% → 40%" in " ".join(planned["text"])
         assert planned["catch_up"][0]["arm"] == "jazz"
         assert audit(server, "whatif")["version"] == 0
+        page.get_by_role("button", name="Save the promises").click()
+        expect(page.get_by_text("no round yet since its promise began")).to_have_count(1)
+        decide(server, "whatif", 3, ["jazz", "choir"])
+        expect(page.get_by_text("received 100.0% since round 215 (3 rounds)")).to_be_visible()
 
 
 def test_every_algorithm_can_be_chosen_with_its_parameters(server: Server, visiting: Visiting) -> None:

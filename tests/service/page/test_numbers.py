@@ -15,6 +15,7 @@ from tests.service.page.reading import (
     audit,
     decide,
     make,
+    numbers,
     options,
     reward,
 )
@@ -100,6 +101,7 @@ def test_the_pictures_draw_the_same(drinks: dict[str, Any], visiting: Visiting) 
     with visiting() as seen:
         page = seen.open("drinks")
         bars = page.locator(".overview .received svg")
+        [(end, _)] = numbers(page.locator(".key-got").inner_text().partition("bars: 0 to")[2])
         got = parts(bars.locator("rect.got"), "width")
         promised = parts(bars.locator("line.promise"), "x1")
         ends = parts(bars.locator(".whisker line:first-child"), "x2")
@@ -112,7 +114,9 @@ def test_the_pictures_draw_the_same(drinks: dict[str, Any], visiting: Visiting) 
         drawn_delays = options(page.get_by_role("region", name=delays).locator(".chart"))
         order = page.get_by_role("table", name="Overview of the arms", exact=True).locator("th .name").all_inner_texts()
     lines = sorted(lines, key=lambda line: order.index(line["arm"]))
-    scale = 100.0 / max(max(line["high_share"], line["promised"]) for line in lines)
+    largest = 100.0 * max(max(line["high_share"], line["promised"]) for line in lines)
+    assert largest <= end <= 1.5 * largest
+    scale = 1e4 / end
     assert got == pytest.approx([line["share"] * scale for line in lines])
     assert promised == pytest.approx([line["promised"] * scale for line in lines if line["promised"]])
     assert ends == pytest.approx([line["high_share"] * scale for line in lines])

@@ -7,6 +7,7 @@ import re
 import shlex
 from typing import Any
 
+import pytest
 from playwright.sync_api import Browser, Page, expect
 from typer.testing import CliRunner
 
@@ -26,6 +27,7 @@ from tests.service.page.reading import (
     change,
     decide,
     make,
+    numbers,
     overview,
     reward,
 )
@@ -208,6 +210,12 @@ def test_groups_and_caps(server: Server, visiting: Visiting) -> None:
             assert_shows(row.locator(".received strong").inner_text(), [100.0 * line["share"]])
             expect(row.locator(".received .promise")).to_have_count(1)
             expect(row.locator(".received .limit")).to_have_count(int(line["name"] == "sweet"))
+        [(end, _)] = numbers(page.locator(".key-got").inner_text().partition("bars: 0 to")[2])
+        drawn = [*zip(rows.all(), bounds[:2], strict=True)]
+        drawn += [(overview(page, line["arm"]), line) for line in audit(server, "grouped")["lines"]]
+        for row, line in drawn:  # groups and arms are on one scale
+            width = row.locator("rect.got").get_attribute("width") or ""
+            assert float(width.removesuffix("%")) == pytest.approx(1e4 * line["share"] / end)
         page.get_by_role("button", name="Why: hot").click()
         expect(page.get_by_text("any of them can play for it. They are tea, coffee")).to_be_visible()
         page.get_by_text("All figures of groups and caps").click()

@@ -3,10 +3,10 @@ import { administers } from './access.js';
 import { moment, several, whole } from './format.js';
 import { Badge } from './health.js';
 import { address, link, where } from './route.js';
+import { LATELY, stated } from './stated.js';
 import { Form, Problem } from './submit.js';
 import { Ago, Name, html } from './view.js';
 
-const LATELY = 1000; // events among which alarms are looked for
 const SHOWN = 50; // of these alarms, at most
 const STATED = {
   'promise.behind': { state: 'bad', text: 'missed' },
@@ -36,11 +36,10 @@ export class Alarms extends Form {
     const { name, audit, service, access } = this.props;
     if (!audit) return;
     const { signal } = this.loading;
-    const page = `/events?limit=${LATELY}&after=${Math.max(0, audit.sequence - LATELY)}`;
     try {
-      const { events } = await service.get(address(name) + page, signal);
+      const events = await stated(this.props, signal);
       const hooks = administers(access) ? await service.get(`${address(name)}/webhooks`, signal) : { webhooks: null };
-      this.setState({ events: events.filter(({ kind }) => kind === 'alarm').reverse(), webhooks: hooks.webhooks });
+      this.setState({ events, webhooks: hooks.webhooks });
     } catch {
       // The page shows the state of the connection, and loads again with the next event.
     }

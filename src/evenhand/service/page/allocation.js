@@ -11,6 +11,7 @@ import { Looks } from './looks.js';
 import { where } from './route.js';
 import { Settings } from './settings.js';
 import { byMerit, takesTotals } from './states.js';
+import { Resolved } from './stated.js';
 import { Term } from './terms.js';
 import { Ago, Component, Name, html } from './view.js';
 import { say, unit } from './words.js';
@@ -27,6 +28,7 @@ export function Allocation(props) {
       ${audit?.closed && html`<strong class="badge">closed</strong>`}</div>
     ${audit && html`<p class="verdict"><bdi>${audit.verdict}</bdi></p>`}
     <${Missed} alarms=${audit?.alarms ?? []} />
+    ${audit && html`<${Resolved} ...${{ name, audit }} service=${props.service} />`}
     <${Alarm} fault=${audit?.fault ?? ''} />
     <${Warnings} warnings=${audit?.warnings ?? []} />
     ${audit ? html`<${Details} ...${props} />` : html`<p class="note">Loading…</p>`}

@@ -5,6 +5,7 @@ import { Groups } from './bounds.js';
 import { several, whole } from './format.js';
 import { Pager, Turns, cut, isNarrow, onResize } from './pager.js';
 import { byMerit, takesTotals, urgency, urgent } from './states.js';
+import { percent } from './submit.js';
 import { Table } from './table.js';
 import { Term } from './terms.js';
 import { Component, html, visible } from './view.js';
@@ -58,11 +59,12 @@ export class Arms extends Component {
   }
 
   // The same objects as long as nothing changes, so that rows are not rendered again.
-  page(lines, { filter = '', order }, caps) {
+  page(audit, { filter = '', order }, caps) {
+    const { lines } = audit;
     const of = [lines, filter, order, this.state.page, isNarrow() ? 10 : 20];
     if (!this.cut?.of.every((part, place) => part === of[place])) {
       const page = cut(select(lines, filter, order in ORDERS ? order : FIRST, caps), this.state.page, of.at(-1));
-      const scales = { share: shareScale(page.rows), reward: rewardScale(page.rows) };
+      const scales = { share: shareScale(audit), reward: rewardScale(page.rows) };
       this.cut = { of, page, scales, least: smallest(lines) };
     }
     return this.cut;
@@ -96,7 +98,7 @@ export class Arms extends Component {
     const totals = takesTotals(audit.lines);
     const merit = audit.lines.some(byMerit);
     const { caps, groups, since, entries } = this.bounds(audit);
-    const { page, scales, least } = this.page(audit.lines, chosen, caps);
+    const { page, scales, least } = this.page(audit, chosen, caps);
     const turn = (page) => this.setState({ page });
     const choose = (change) => {
       this.setState({ page: 0 });
@@ -107,7 +109,6 @@ export class Arms extends Component {
       scales=${scales} totals=${totals} open=${open.has(line.arm)}
       least=${line.arm === least} onWhy=${() => this.toggle(line.arm)} />`;
     const body = () => html`
-      <${Key} merit=${merit} />
       <table class="overview" role="table" aria-label="Overview of the arms">
         <thead role="rowgroup"><tr role="row">${headsOf(merit).map(head)}</tr></thead>
         <tbody role="rowgroup">${page.rows.map(arm)}</tbody>
@@ -119,7 +120,8 @@ export class Arms extends Component {
       </details>`;
     return html`<section aria-labelledby="arms">
       <h2 id="arms">Who gets what</h2>
-      <${Groups} audit=${audit} />
+      <${Key} merit=${merit} end=${scales.share[1]} />
+      <${Groups} audit=${audit} scale=${scales.share} />
       ${audit.lines.length > 3 && html`<${Tools} chosen=${chosen} onChoose=${choose} />`}
       <${Limited} audit=${audit} loaded=${loaded} onMore=${onMore} />
       <${Pager} page=${page} what=${say('Arms')} none=${say('No arm has a matching name')} onTurn=${turn} />
@@ -131,10 +133,11 @@ export class Arms extends Component {
 const headsOf = (merit) => ['Arm', 'Promise', `Share of the rounds${merit ? '' : ' since the promise began'}`, 'Mean reward', 'Reason'];
 const head = (text) => html`<th role="columnheader" scope="col">${say(text)}</th>`;
 
-function Key({ merit }) {
+// What the pictures show, and how far their scale reaches.
+function Key({ merit, end }) {
   const promised = merit ? html`deserved by <${Term} word="merit" />` : html`<${Term} word="promise">promised</${Term}>`;
   return html`<p class="note key-line">
-    <span class="key-got"><${Term} word="share" /></span> <span class="key-promise">${promised}</span>${' '}
+    <span class="key-got"><${Term} word="share" />; bars: 0 to ${percent(end)}% of the rounds</span> <span class="key-promise">${promised}</span>${' '}
     <span class="key-reward">mean <${Term} word="reward" /></span> <span class="key-interval">95% interval, valid at any time</span>
   </p>`;
 }

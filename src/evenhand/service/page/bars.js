@@ -4,14 +4,25 @@ import { html } from './view.js';
 
 const percent = (value, [low, high]) => `${(100 * (Math.min(Math.max(value, low), high) - low)) / (high - low || 1)}%`;
 
-const extent = (values, low, high) => {
-  const known = values.filter((value) => value !== null && Number.isFinite(value));
-  return known.length ? [Math.min(low ?? Infinity, ...known), Math.max(high ?? -Infinity, ...known)] : [0, 1];
+const extent = (values) => {
+  const known = values.filter(Number.isFinite);
+  const end = (of, first) => known.reduce((one, other) => of(one, other), first); // there may be too many to be arguments
+  return known.length ? [end(Math.min, Infinity), end(Math.max, -Infinity)] : [0, 1];
 };
 
-// One scale for all rows, so that bars can be compared.
-export const shareScale = (rows, more = []) =>
-  extent(rows.flatMap((line) => [line.share, line.promised, line.high_share, line.at_least]).concat(0.01, more), 0);
+const ENDS = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10]; // of a scale, times a power of ten
+
+function even(value) {
+  const power = 10 ** Math.floor(Math.log10(value));
+  return Number((power * ENDS.find((end) => end * power >= value * (1 - 1e-9))).toPrecision(3));
+}
+
+// One scale for the shares of all arms and groups of an allocation, so that bars can be compared: from 0 to an even number.
+export function shareScale({ lines, bounds }) {
+  const limits = bounds.map(({ kind, at_most }) => (kind === 'arm' || at_most === null || at_most >= 1 ? null : 1.02 * at_most));
+  const shares = [...lines, ...bounds].flatMap((line) => [line.share, line.promised, line.high_share, line.at_least]);
+  return [0, even(Math.max(0.01, extent([...shares, ...limits])[1]))];
+}
 
 export function rewardScale(rows) {
   const [low, high] = extent(rows.flatMap((line) => [line.estimate, line.low, line.high]));

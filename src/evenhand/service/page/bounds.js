@@ -1,5 +1,5 @@
 // Groups of arms that are promised shares together: a row for each, and a table with all figures of groups and caps.
-import { ShareBar, shareScale } from './bars.js';
+import { ShareBar } from './bars.js';
 import { NOTHING, plays, several, share, whole } from './format.js';
 import { Badge } from './health.js';
 import { Ledger } from './ledger.js';
@@ -35,11 +35,10 @@ export class Groups extends Component {
     this.setState({ open });
   }
 
-  render({ audit: { bounds, ledger, alarms, authors } }, { open, all }) {
+  render({ audit: { bounds, ledger, alarms, authors }, scale }, { open, all }) {
     if (bounds.length === 0) return null;
     const groups = urgent(bounds.filter(({ kind }) => kind === 'group'), (line) => urgency(line));
     const since = new Map(alarms.filter(({ kind }) => kind.startsWith('group')).map((one) => [one.name, one.since]));
-    const scale = shareScale(groups, groups.map(({ at_most }) => (at_most === null || at_most >= 1 ? null : 1.02 * at_most)));
     const row = (line, at) => html`<${Group} key=${line.name} id=${`group-${at}`} since=${since.get(line.name)}
       ledger=${ledger.filter(({ kind, name }) => kind.startsWith('group') && name === line.name)} ...${{ line, scale, authors }}
       open=${open.has(line.name)} onWhy=${() => this.toggle(line.name)} />`;

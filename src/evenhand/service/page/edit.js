@@ -110,7 +110,7 @@ class NewArm extends Form {
     const fractions = [...inPlay(audit).map((line) => line.promised ?? 0), fraction(promise)];
     const faults = faultsOf(error ?? preview);
     return html`<section aria-labelledby="adding"><h2 id="adding">New arm</h2>
-      <form class="form" ref=${this.here} onSubmit=${(event) => this.submit(event)}>
+      <form class="form" ref=${this.here} onKeyDown=${this.enter} onSubmit=${(event) => this.submit(event)}>
         <div class="row"><label>Name<input value=${arm} maxlength="200" autocomplete="off" required
           onInput=${({ target }) => this.typed({ arm: target.value })} /></label>
         ${promises && html`<${ShareField} label="Promised, %" value=${promise} faults=${faults} path="fraction"
@@ -127,28 +127,59 @@ class NewArm extends Form {
 }
 
 class Retirement extends Form {
-  state = { busy: false, error: null, reason: '' };
+  state = { arm: null, preview: null, busy: false, error: null, reason: '' };
 
-  async retire(arm, retire) {
+  change(line) {
+    return { change: line.retired ? 'bring_back' : 'retire', arm: line.arm, reason: this.state.reason.trim() };
+  }
+
+  ask(line) {
+    this.setState({ arm: line.arm, reason: '', error: null }, () => this.focusOn('form input'));
+    this.preview(changes(this.props.name), this.change(line));
+  }
+
+  cancel() {
+    this.unpreview();
+    this.setState({ arm: null, error: null }, () => this.focusOn('button'));
+  }
+
+  async submit(event, line) {
+    event.preventDefault();
     const { name, service, onChanged } = this.props;
-    const change = { change: retire ? 'retire' : 'bring_back', arm, reason: this.state.reason.trim() };
-    if (!(await this.attempt(() => service.change(changes(name), change)))) return;
-    this.setState({ reason: '' });
+    if (!(await this.attempt(() => service.change(changes(name), this.change(line))))) return;
+    this.cancel();
     onChanged();
   }
 
-  render({ audit }, { busy, error, reason }) {
-    const row = (line) => html`<li key=${line.arm}><span><${Name} of=${line.arm} />
+  // What would become of it, and why: nothing is done before the button is pressed.
+  sure(line) {
+    const text = does(line);
+    const { preview, reason, busy, error } = this.state;
+    return html`<form class="form" onKeyDown=${this.enter} onSubmit=${(event) => this.submit(event, line)}>
+      <h3>${text} <${Name} of=${line.arm} /></h3>
+      <${Preview} fractions=${null} plays=${this.props.described.plays} preview=${preview} />
+      <${Reason} value=${reason} onInput=${(reason) => this.setState({ reason })} />
+      <${Problem} error=${error} />
+      <div class="row"><button type="submit" class="main" disabled=${busy}>${text} ${line.arm}</button>
+        <button type="button" onClick=${() => this.cancel()}>Cancel</button></div></form>`;
+  }
+
+  row(line) {
+    const text = does(line);
+    return html`<li key=${line.arm}><span><${Name} of=${line.arm} />
         ${line.retired && html` <span class="badge">retired</span>`}</span>
-      <button type="button" disabled=${busy} aria-label=${`${line.retired ? 'Bring back' : 'Retire'} ${line.arm}`}
-        onClick=${() => this.retire(line.arm, !line.retired)}>${line.retired ? 'Bring back' : 'Retire'}</button></li>`;
+      <button type="button" aria-label=${`${text} ${line.arm}`} onClick=${() => this.ask(line)}>${text}</button></li>`;
+  }
+
+  render({ audit }, { arm }) {
+    const asked = audit.lines.find((line) => line.arm === arm);
     return html`<section aria-labelledby="retiring" ref=${this.here}><h2 id="retiring">Retire arms</h2>
       <p class="note">A retired arm plays no more and its promise ends; its rewards are still accepted, and it can come back.</p>
-      <${Problem} error=${error} />
-      <div class="row"><${Reason} value=${reason} onInput=${(reason) => this.setState({ reason })} /></div>
-      <ul class="arm-fields tall">${audit.lines.map(row)}</ul></section>`;
+      ${asked ? this.sure(asked) : html`<ul class="arm-fields tall">${audit.lines.map((line) => this.row(line))}</ul>`}</section>`;
   }
 }
+
+const does = (line) => (line.retired ? 'Bring back' : 'Retire');
 
 class Wording extends Form {
   state = { ...this.props.audit.words, busy: false, error: null };

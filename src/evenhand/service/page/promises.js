@@ -2,7 +2,7 @@
 import { belowPromise, capOf, wrongBounds } from './draft.js';
 import { Fault, faultsOf } from './faults.js';
 import { Preview, Reason, ShareField } from './fields.js';
-import { several, share } from './format.js';
+import { several, share, whole } from './format.js';
 import { GroupFields, boundsOf, lacking } from './groups.js';
 import { changes as path } from './route.js';
 import { byMerit } from './states.js';
@@ -124,7 +124,7 @@ export class Promises extends Form {
     const field = (label, value, named, key, texts) => html`<${ShareField} label=${label} named=${named} value=${value}
       faults=${key === 'caps' ? faults : {}} path=${line.arm} onInput=${(text) => this.typed({ [key]: new Map([...texts, [line.arm, text]]) })} />`;
     return html`<li key=${line.arm}><span><${Name} of=${line.arm} />${' '}
-      <span class="soft">received ${share(line.share)}</span></span>
+      <span class="soft">${received(line)}</span></span>
       ${field('Promised, %', this.share(line), `Promised to ${line.arm}, per cent`, 'shares', shares)}
       ${this.props.bounded && field('At most, %', this.cap(line), `At most for ${line.arm}, per cent`, 'caps', caps)}
       <${Fault} faults=${faults} path=${line.arm} /></li>`;
@@ -136,7 +136,7 @@ export class Promises extends Form {
     const { fractions, faults, wrong } = this.wrong();
     const { plays } = described;
     return html`<section aria-labelledby="promises"><h2 id="promises">Promises</h2>
-      <form class="form" ref=${this.here} onSubmit=${(event) => this.submit(event)}>
+      <form class="form" ref=${this.here} onKeyDown=${this.enter} onSubmit=${(event) => this.submit(event)}>
         ${lines.length < audit.arms - described.retired.length && html`<p class="limited">Only the arms that are loaded.</p>`}
         <ul class=${bounded ? 'arm-fields tall capped' : 'arm-fields tall'}>${lines.map((line) => this.row(line, faults))}</ul>
         ${bounded && html`<${GroupFields} groups=${this.groups()} arms=${this.arms()} faults=${faultsOf(error ?? preview)}
@@ -149,6 +149,13 @@ export class Promises extends Form {
         <p class="note">A promise that changes begins with the next round, and what is owed goes on.</p>
       </form></section>`;
   }
+}
+
+// The share counts from where the present promise began, not from the first round.
+function received({ share: got, since, rounds }) {
+  if (got === null) return say('no round yet since its promise began');
+  const counted = several(rounds, 'round');
+  return `received ${share(got)} ${since ? `${say('since round')} ${whole(since)} (${counted})` : `in ${counted}`}`;
 }
 
 const unchangeable = (audit) =>

@@ -30,6 +30,13 @@ export class Form extends Component {
     this.node?.querySelector(selector)?.focus();
   }
 
+  // The enter key in a field leads to what would become of the change: only the button saves.
+  enter = (event) => {
+    if (event.key !== 'Enter' || event.target.localName !== 'input') return;
+    event.preventDefault();
+    this.node?.querySelector('.preview')?.scrollIntoView({ block: 'nearest' });
+  };
+
   // Shows what is missing, and leads there.
   showFaults() {
     this.setState({ tried: true }, () => this.focusOn('[aria-invalid="true"], .fault'));
