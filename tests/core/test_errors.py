@@ -103,8 +103,6 @@ def test_how_to_write_a_number(text: str, share: bool, number: str | None) -> No
 def test_nearest_names() -> None:
     assert nearest("ucbb", ["ucb", "thompson"]) == "; did you mean 'ucb'?"
     assert nearest("UCB", ["ucb", "thompson"]) == "; did you mean 'ucb'?"
-    assert nearest("delays", ["rewards", "feedback"]) == "; did you mean 'feedback'?"
-    assert nearest("delays", ["rewards"]) == "; known: rewards"
     assert nearest("zzz", ["ucb", "thompson"]) == "; known: ucb, thompson"
 
 

@@ -11,7 +11,6 @@ from typing import Self
 from .dataclasses import dataclass
 
 Path = tuple[str | int, ...]
-SYNONYMS = {"delay": "feedback", "delays": "feedback"}  # names that others use for ours
 HINTED = 100  # names up to which an error about an unknown one suggests the nearest
 VERBS = ("must ", "should ", "has ", "have ", "is ", "needs a ")  # with which a message goes on that has a subject
 
@@ -131,8 +130,6 @@ class MissingPart(EvenhandError):
 def nearest(name: str, known: Iterable[object]) -> str:
     """A hint at the nearest known name, or at all of them where none is near."""
     names = {str(one).lower(): one for one in known}
-    if SYNONYMS.get(str(name)) in names:
-        return f"; did you mean {SYNONYMS[str(name)]!r}?"
     close = [one for one in difflib.get_close_matches(str(name).lower(), list(names), cutoff=0.5) if _alike(name, one)]
     return f"; did you mean {names[close[0]]!r}?" if close else f"; known: {', '.join(map(str, names.values()))}"
 

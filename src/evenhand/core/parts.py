@@ -346,10 +346,6 @@ def _located(cls: type, init: Callable[..., None]) -> Callable[..., None]:
         try:
             init(self, *args, **kwargs)
         except (TypeError, ValueError):
-            known = inspect.signature(init).parameters
-            for name in kwargs if "kwargs" not in known else ():
-                if name not in known:
-                    raise TypeError(f"{cls.__name__} has no argument {name!r}{nearest(name, [*known][1:])}") from None
             arguments = inspect.signature(init).bind(self, *args, **kwargs).arguments
             faults = []
             for name, parameter in parameters_of(cls).items():
