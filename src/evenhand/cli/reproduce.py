@@ -133,6 +133,7 @@ def run(names: Sequence[str], place: Store, as_json: bool) -> None:
     wanted, known = chosen(names), experiments()
     check_folder(place.folder)
     progress = Console(stderr=True, highlight=False)
+    progress.print("[dim]The first run on a machine also compiles the engine, which takes a minute or two.[/dim]")
     for number, experiment in enumerate(wanted, start=1):
         where = f"[{number} of {len(wanted)}] {experiment.id}"
         progress.print(f"[bold]{escape(where)}[/bold]  {escape(experiment.title)}{_about(experiment, place)}")
