@@ -97,7 +97,7 @@ HARMLESS = [
     ("simulation/compiled/engine.py", "PAYS = ", "PAYS = 2.0 * "),
     ("simulation/figures/lines.py", "def ", "def later_"),
     ("policy/kl.py", "def ", "def later_"),
-    ("simulation/results.py", "    def summary(", "    def later("),
+    ("simulation/tables.py", "    def summary(", "    def later("),
     ("policy/fairness.py", 'arrears="', 'arrears="later_'),
     (
         "policy/index.py",

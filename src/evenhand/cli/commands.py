@@ -28,7 +28,7 @@ COMMANDS: dict[str, dict[str, Entry]] = {
         ),
         "which": Entry(
             "which:which",
-            "Recommend an algorithm for what is promised and how rewards come; without options a terminal is asked",
+            "Recommend an algorithm for what is promised and how rewards come, and print the lines that start it",
         ),
         "kinds": Entry("kinds:kinds", "List the kinds of parts that a configuration can name, with their parameters"),
         "check": Entry(

@@ -51,7 +51,7 @@ def lines(
         >>> config = {"horizon": 50, "lanes": 4, "environment": world, "policies": [{"algorithm": "eta_fucb"}]}
         >>> results = sweep(config, {"policies[0].eta": [1, 10, 100]})
         >>> lines(results).axes[0].get_xlabel()
-        'eta'
+        'η'
     """
     name, measure = _axis(results, axis, 0), measure or main_measures(results.measures)[0]
     rows = results.last(measure)

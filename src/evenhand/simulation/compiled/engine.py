@@ -164,7 +164,8 @@ class _Run:
         self._arrivals = rules.arrivals_for(self._feedback, best, int(rounds[-1]))
         shares = policy.fairness.merit is not None or _by_merit(recorder)
         self._scratch = rules.scratch_for(arms, lanes, policy.plays, shares)
-        self._kept = rules.kept_for(lanes, arms, min(len(rounds), max(1, KEPT // (lanes * arms))))
+        checkpoints = min(len(rounds), max(1, KEPT // (lanes * arms)))
+        self._kept = rules.kept_for(lanes, arms, checkpoints, hindsight=remembered[1])
         self._world = self._world_of(world, recorder, block)
         self._row, self._done, self._recorded = 0, 0, 0
 

@@ -362,12 +362,13 @@ def scratch_for(arms: int, lanes: int, plays: int, shares: bool) -> Scratch:
     return Scratch(score, priority, playing, arrived, *leaders, scale, anew, chance, order, value)
 
 
-def kept_for(lanes: int, arms: int, checkpoints: int) -> Kept:
+def kept_for(lanes: int, arms: int, checkpoints: int, hindsight: bool) -> Kept:
     """Room for what is kept."""
     size = checkpoints, lanes
     pulls, earned = np.zeros((*size, arms), dtype=np.int32), np.zeros((*size, arms))
     optima, regrets = np.zeros((2, 2, *size))
-    return Kept(pulls, earned, np.full((*size, 1), -np.inf), optima, regrets, np.zeros((*size, arms)))
+    potential = np.zeros((*size, arms * hindsight))
+    return Kept(pulls, earned, np.full((*size, 1), -np.inf), optima, regrets, potential)
 
 
 def by_arm(values: Any, block: tuple[int, int], lanes: slice) -> Array:
