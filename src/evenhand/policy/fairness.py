@@ -418,6 +418,6 @@ class Mixing(Fairness):
 
     def claim(self, score: Array, state: State) -> Shares:
         """The probability of every arm."""
-        total = over_arms(score)[..., np.newaxis]
-        share = np.where(total > 0.0, score, 1.0) / np.where(total > 0.0, total, float(state.arms))
-        return Shares(mixed(share, self.mixing.mixing(state.clock, state.arms), state.arms))
+        total, arms = over_arms(score)[..., np.newaxis], score.shape[-1]
+        share = np.where(total > 0.0, score, 1.0) / np.where(total > 0.0, total, float(arms))
+        return Shares(mixed(share, self.mixing.mixing(state.clock, arms), arms))

@@ -45,16 +45,6 @@ def grown(log: Any, rate: float, credit: Any, propensity: Any) -> Any:
     return log + rate * credit / propensity
 
 
-def settled(memory: Credit | Window, rate: float, credit: Array) -> Array:
-    """The logarithms of the weights after what the last choice earned."""
-    return np.asarray(np.where(memory.arms, grown(memory.logs, rate, credit, memory.propensity), memory.logs))
-
-
-def relative(logs: Array) -> Array:
-    """Weights relative to the largest of the lane."""
-    return exp(logs - logs.max(axis=-1, keepdims=True))
-
-
 @part("index", "exponential_weights")
 @frozen
 class ExponentialWeights(Index):
@@ -94,7 +84,8 @@ class ExponentialWeights(Index):
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The weights relative to the largest, (…, arms)."""
-        return relative(self._settled(state) / self.scale)
+        logs = self._settled(state) / self.scale
+        return np.asarray(exp(logs - logs.max(axis=-1, keepdims=True)))
 
     def rules(self) -> IndexRules | None:
         """Weights, where it is known when the mixing changes."""
@@ -106,8 +97,9 @@ class ExponentialWeights(Index):
 
     def _settled(self, state: State) -> Array:
         memory: Credit = state.index
-        earned = np.minimum(memory.earned, memory.rounds)
-        return settled(memory, self._rate(state.clock, state.arms), earned)
+        logs, rate = memory.logs, self._rate(state.clock, memory.logs.shape[-1])
+        gain = grown(logs, rate, np.minimum(memory.earned, memory.rounds), memory.propensity)
+        return np.asarray(np.where(memory.arms, gain, logs))
 
     def after_decision(self, state: State, decision: Decision) -> None:
         """Settle what the last choice earned, and open a new account where a lane chose anew."""
@@ -184,7 +176,12 @@ class RestartedWeights(Index):
 
     def _weights(self, round: int) -> ExponentialWeights:
         """The weights of the phase that a round is in."""
-        return ExponentialWeights(self.phases, self._scale(round))
+        return _scaled(self.phases, self._scale(round))
+
+
+@cache
+def _scaled(phases: DoubledHorizon, scale: float) -> ExponentialWeights:
+    return ExponentialWeights(phases, scale)
 
 
 @cache
@@ -271,7 +268,8 @@ class WindowWeights(Index):
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The weights relative to the largest, (…, arms)."""
-        return relative(self._settled(state, state.index))
+        logs = self._settled(state, state.index)
+        return np.asarray(exp(logs - logs.max(axis=-1, keepdims=True)))
 
     def rules(self) -> IndexRules | None:
         """Weights that go by the mean of the last rounds, and are forgotten with every phase."""
@@ -284,12 +282,14 @@ class WindowWeights(Index):
 
     def _settled(self, state: State, memory: Window) -> Array:
         """The logarithms of the weights after what the last choice earned, in the lanes of the memory."""
-        if self.phases.begins(state.clock):
+        clock = state.clock
+        if self.phases.begins(clock):
             return np.zeros_like(memory.logs)
-        delay = self.phases.delay(state.clock)
+        delay = self.phases.delay(clock)
         credit = over_arms(memory.recent[..., -delay:])[..., np.newaxis] / (2.0 * delay)
         credit = credit - 0.5 if self.style == "loss" else credit
-        return settled(memory, self._rate(state.clock, state.arms), credit)
+        logs, rate = memory.logs, self._rate(clock, memory.logs.shape[-1])
+        return np.asarray(np.where(memory.arms, grown(logs, rate, credit, memory.propensity), logs))
 
     def after_decision(self, state: State, decision: Decision) -> None:
         """Settle what the last choice earned where a lane chose anew; a phase that begins may need a longer window."""

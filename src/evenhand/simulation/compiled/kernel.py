@@ -46,7 +46,7 @@ FEW = 8
 
 upper_bound, at_best = compiled(index.upper_bound), compiled(evidence.at_best)
 plays_owed, whole_power = compiled(accounts.owed), compiled(merit.whole_power)
-LEAST, exp = exponential.LEAST, compiled(exponential.formula(*exponential.TABLES, int))
+exp = compiled(exponential.formula(*exponential.TABLES, int, max))
 grown, mixed = compiled(weights.grown), compiled(fairness.mixed)
 hinge, hard, soft = compiled(fairness.hinge), compiled(fairness.hard), compiled(fairness.soft)
 running, slid = compiled(recursions.running), compiled(recursions.slid)
@@ -742,7 +742,7 @@ def mix(rules, memory, phase, scratch, lane):  # type: ignore[no-untyped-def]
         top = max(top, memory.logs[arm, lane] / phase.scale)
     for arm in range(rules.arms):
         below = memory.logs[arm, lane] / phase.scale - top
-        chance[arm, lane] = exp(below if below > LEAST else LEAST)
+        chance[arm, lane] = exp(below)
         total += chance[arm, lane]
     for arm in range(rules.arms):
         share = chance[arm, lane] / total if total > 0.0 else 1.0 / rules.arms
