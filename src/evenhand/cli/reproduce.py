@@ -111,7 +111,7 @@ def show(place: Store, as_json: bool) -> None:
     console.print(f"Kept full runs: {meaning}.", highlight=False)
     if any(one["run"] for one in listed):
         console.print("* has been run.")
-    console.print(f"Processor time: {quick} with --quick, {full} in full; half on two cores.", highlight=False)
+    console.print(f"Time on one core: {quick} with --quick, {full} in full.", highlight=False)
 
 
 def _short(seconds: float | None) -> str:
