@@ -33,6 +33,8 @@ TAIL, TAIL_SCALE, LAST = tables.ziggurat_nor_r, tables.ziggurat_nor_inv_r, table
 #: Without counting references: to read an array from a tuple would cost more than the arithmetic. So nothing is
 #: allocated in compiled code.
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+#: What every round calls is put into the loop where it stands: to pass the records of the loop to a function takes some
+#: 0.6 µs, which a single lane feels (TSCSF-B of 50,000 rounds: 53 ms, and 22 with `wake` in the loop).
 compiled, called = njit(inline="always", **OPTIONS), njit(**OPTIONS)
 
 

@@ -150,7 +150,7 @@ def claimed(rules, counts, arm, lane, done, score):  # type: ignore[no-untyped-d
     return score
 
 
-@called
+@compiled
 def wake(rules, world, counts, draws, scratch, place, high, low, more, less):  # type: ignore[no-untyped-def]
     """Who can play: a score of −∞ for the others. The optima of those who can are counted."""
     drawn = world.awake.size > 0
@@ -631,7 +631,9 @@ def deliver(rules, counts, holds, memory, arrivals, row):  # type: ignore[no-unt
 def earn(rules, world, counts, holds, memory, arrivals, draws, scratch, place, done, lane, high, low, late, late_low):  # type: ignore[no-untyped-def]
     """The chosen arms of a lane play and earn, and what becomes known of it is counted."""
     total, number, lanes = 0.0, 0, counts.pulls.shape[1]
-    streak, arrivals.streak[lane] = arrivals.streak[lane], 0.0
+    streak = 0.0
+    if arrivals.kind == codes.HELD_BACK:
+        streak, arrivals.streak[lane] = arrivals.streak[lane], 0.0
     for pick in range(rules.plays):
         arm = scratch.playing[pick, lane]
         if arm < 0:
@@ -702,7 +704,7 @@ def go_by_plan(rules, counts, plans, scratch):  # type: ignore[no-untyped-def]
         scratch.playing[0, lane] = plans.arm[lane]
 
 
-@called
+@compiled
 def end_holds(rules, world, holds, phase, first, scratch, streams):  # type: ignore[no-untyped-def]
     """The lanes whose holds are over; where a phase begins, all are, and what ends later is already known."""
     own, marked = streams[codes.POLICY], False
@@ -756,7 +758,7 @@ def mix(rules, memory, phase, scratch, lane):  # type: ignore[no-untyped-def]
     return whole
 
 
-@called
+@compiled
 def draw_by_weights(rules, memory, phase, first, scratch, done, streams):  # type: ignore[no-untyped-def]
     """The arms that play in the lanes whose holds are over, by their weights."""
     own, chance, forgets = streams[codes.POLICY], scratch.priority, first and phase.forgets
@@ -784,7 +786,7 @@ def draw_by_weights(rules, memory, phase, first, scratch, done, streams):  # typ
     own[0], own[1] = high, low
 
 
-@called
+@compiled
 def hear(memory, phase, done):  # type: ignore[no-untyped-def]
     """Remember the rewards of a round."""
     for lane in range(memory.heard.size):
