@@ -16,7 +16,7 @@ def drawn(svg: str) -> ET.Element:
 def test_texts_are_escaped_everywhere() -> None:
     evil = "<script>x</script>"
     svg = chart([Bar(evil, 1.0, mark=0.5, low=0.5, high=1.5)], [evil], evil)
-    whole = report(evil, evil, [evil], {evil: table([evil, evil], [[evil, evil]])}, {"a.png": evil})
+    whole = report(evil, evil, [evil], {evil: table([evil, evil], [[evil, evil]])}, [f"{evil}.png"])
     assert "<script>" not in svg + whole + notebook(svg)
     assert whole.startswith("<!doctype html>")
 

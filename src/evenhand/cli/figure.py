@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from evenhand.cli.options import FigureFile, Title, Width, format_of
 from evenhand.cli.output import note
-
-#: What a figure shows; as in a configuration, whose module takes long to load.
-Kind = Literal[
-    "overview",
-    "curves",
-    "shares",
-    "shares-over-time",
-    "arms-over-time",
-    "differences",
-    "lanes",
-    "frontier",
-    "delays",
-]
+from evenhand.simulation.kinds import FigureKind
 
 
 def figure(
     results: Annotated[Path, typer.Argument(metavar="RESULTS", help="Folder that `evenhand simulate` wrote.")],
     kind: Annotated[
-        Kind,
+        FigureKind,
         typer.Argument(
             metavar="KIND",
             help="overview, curves, shares, shares-over-time, arms-over-time, differences (paired), lanes (their "

@@ -269,8 +269,7 @@ def _write_page(results: Results, out: Path, files: Sequence[str]) -> None:
     ]
     tables = {"Measures at the horizon": html.table(["mean ± standard error", *final], rows)}
     sentences = [one.text for one in results.verdicts.values()]
-    shown = {file: file.rpartition(".")[0].replace("_", " ") for file in files if not file.endswith(".pdf")}
-    write_text(out / "index.html", html.report(", ".join(final), results.size, sentences, tables, shown))
+    write_text(out / "index.html", html.report(", ".join(final), results.size, sentences, tables, files))
 
 
 def _figures_of(folder: Path) -> list[Path]:

@@ -212,8 +212,7 @@ def _write_page(results: SweepResults, out: Path, files: Sequence[str]) -> None:
     cells = ([f"{one:.4g}" if isinstance(one, float) else str(one) for one in row] for row in results.choices().values)
     columns = [results.study.symbol(str(name)) for name in results.choices()]
     tables = {"Policies with their values of the axes": html.table(columns, cells)}
-    shown = {file: file.rpartition(".")[0].replace("_", " ") for file in files if not file.endswith(".pdf")}
-    write_text(out / "index.html", html.report("A study", _extent(results), results.answer, tables, shown))
+    write_text(out / "index.html", html.report("A study", _extent(results), results.answer, tables, files))
 
 
 def show_plan(found: Plan, study: Path, as_json: bool) -> None:
@@ -303,11 +302,12 @@ def _show_choices(console: Console, results: SweepResults) -> None:
     from rich.markup import escape
 
     from evenhand.cli import rendering
+    from evenhand.judgement.judge import VERDICTS
     from evenhand.studies.answer import named
 
     found = results.choices()
     many = int(found["worlds"].iloc[0]) > 1
-    promised = bool(found[["kept", "missed", "undecided"]].to_numpy().sum())
+    promised = bool(found[list(VERDICTS)].to_numpy().sum())
     columns = ["kept all promises"] * promised + ["reward per round"] + ["best in", "close in"] * many
     columns += ["behind the best"]
     table = rendering.table_of("policy", *columns, right=True)

@@ -61,11 +61,12 @@ def report(
     note: str,
     sentences: Iterable[str],
     tables: Mapping[str, str] = {},
-    figures: Mapping[str, str] = {},
+    figures: Iterable[str] = (),
 ) -> str:
-    """A page about a run or a study: what became of it in words, tables by heading, figures (file → what it shows)."""
+    """A page about a run or a study: what became of it in words, tables by heading, files of figures beside it."""
     parts = [f'<h1>{escape(title)}</h1>\n<p class="soft">{escape(note)}</p>', *map(paragraph, sentences)]
-    for file, text in figures.items():
+    for file in (one for one in figures if not one.endswith(".pdf")):
+        text = file.rpartition(".")[0].replace("_", " ")
         image = f'<img src="{escape(file)}" alt="{escape(text)}">'
         parts.append(f'<figure><a href="{escape(file)}">{image}</a><figcaption>{escape(text)}</figcaption></figure>')
     parts += [f'<h2>{escape(heading)}</h2>\n<div class="scroll">{one}</div>' for heading, one in tables.items()]

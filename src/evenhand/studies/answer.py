@@ -11,6 +11,7 @@ import numpy as np
 
 from evenhand.core.state import Array
 from evenhand.inference.means import mean_and_error, mean_and_reach, student
+from evenhand.judgement.judge import VERDICTS
 from evenhand.judgement.sentences import in_settings, listed
 from evenhand.simulation.verdicts import main_measures
 from evenhand.studies.configuration import short
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 MOST = 12  # drawn values of an axis that are compared one by one; more numbers in groups
 GROUPS = 5
-VERDICTS = ("kept", "missed", "undecided")
 
 
 @dataclass(frozen=True, eq=False)

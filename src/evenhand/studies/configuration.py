@@ -19,6 +19,7 @@ from evenhand.environment.world import Environment
 from evenhand.messages.changes import From
 from evenhand.policy.composition import Policy
 from evenhand.policy.merit import Power
+from evenhand.simulation.kinds import FigureKind
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.metrics import Metric, check_metrics
 from evenhand.simulation.setup import CHECKPOINTS, FiguresSettings, Setup
@@ -50,19 +51,6 @@ def _whole(value: Any) -> Any:
 Count = Annotated[int, Field(ge=1, strict=True), BeforeValidator(_whole)]
 
 
-Kind = Literal[
-    "overview",
-    "curves",
-    "shares",
-    "shares-over-time",
-    "arms-over-time",
-    "differences",
-    "lanes",
-    "frontier",
-    "delays",
-]
-
-
 class Figures(BaseModel):
     """The section ``[figures]``."""
 
@@ -74,7 +62,7 @@ class Figures(BaseModel):
     band: Literal["95%", "standard error", "lanes", "none"] = "95%"
     width: Literal["", "column", "text"] = ""
     formats: Annotated[list[Literal["png", "svg", "pdf"]], Field(min_length=1)] = ["png", "svg"]
-    kinds: Annotated[list[Kind], Field(min_length=1)] = ["overview", "curves"]
+    kinds: Annotated[list[FigureKind], Field(min_length=1)] = ["overview", "curves"]
 
 
 class Config(BaseModel):
