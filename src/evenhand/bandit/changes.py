@@ -192,11 +192,11 @@ def _promised(record: Record, change: Promise) -> Plan:
     return Plan(record.arms, parameters, begun=(*changed, *begun))
 
 
-def answer(record: Record, change: ChangeRecord | None) -> answers.Plan:
-    """What a change would do, as an answer; None for nothing."""
-    plan = Plan(record.arms, record.parameters) if change is None else plan_of(record, change)
+def answer(record: Record, change: ChangeRecord | None, plan: Plan | None) -> answers.Plan:
+    """What a change with its plan would do, as an answer; None for nothing."""
     terms = terms_of(change)
-    outcome = None if change is None else _outcome(record, plan, terms)
+    outcome = None if plan is None else _outcome(record, plan, terms)
+    plan = plan or Plan(record.arms, record.parameters)
     policy = record.policy if outcome is None else outcome.policy
     changed = plan.arms is not record.arms or plan.parameters != record.parameters
     changed |= isinstance(change, Close | Reopen) or (isinstance(change, Reword) and change.words != record.words)

@@ -41,7 +41,7 @@ class Words(Described):
     arm_name: Word = ""  # what arms are called, such as `films`, in the same form
 
     def __post_init__(self) -> None:
-        for name in ("unit", "round_name", "arm_name"):
+        for name in NAMES:
             value = getattr(self, name)
             if not isinstance(value, str) or not (value == "" or value.isprintable()) or value != value.strip():
                 raise EvenhandError(f"{name} must be printable text without spaces around it, got {value!r}")
@@ -53,8 +53,8 @@ class Words(Described):
         """From a table of its fields, or None for no words."""
         if isinstance(plain, Words) or plain is None:
             return plain or cls()
-        if unknown := sorted(set(plain) - {"unit", "round_name", "arm_name"}):
-            raise EvenhandError(f"words: unknown key {unknown[0]!r}; known: unit, round_name, arm_name")
+        if unknown := sorted(set(plain) - set(NAMES)):
+            raise EvenhandError(f"words: unknown key {unknown[0]!r}; known: {', '.join(NAMES)}")
         return cls(**plain)
 
     def to_json(self) -> dict[str, str]:
@@ -83,6 +83,9 @@ class Words(Described):
             return found[0]
         word = forms_of(value)[plural]
         return f"{article}{'n' * (word[0].lower() in 'aeiou')} {word}" if article else word
+
+
+NAMES = tuple(Words.__annotations__)[1:]
 
 
 def forms_of(word: str) -> tuple[str, str]:

@@ -86,6 +86,10 @@ def _of_numbers(audit: Audit, health: AllocationHealth, present: list[Line]) -> 
         assert None not in (cost.low, cost.high)
         if not cost.low - 1e-9 <= cost.per_round <= cost.high + 1e-9:  # type: ignore[operator]
             yield f"{cost}"
+        # where no reward is known here, what was learned beforehand gives a price alone
+        assert None not in (cost.incurred, cost.incurred_low, cost.incurred_high) or not any(
+            line.received for line in audit.lines
+        )
     incurred = () if cost is None else (cost.incurred_low, cost.incurred, cost.incurred_high)
     if None not in incurred and list(incurred) != sorted(incurred):  # type: ignore[type-var]
         yield f"{cost}"

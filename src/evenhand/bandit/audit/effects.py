@@ -12,6 +12,7 @@ import numpy as np
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.computation import catch_up, recent
 from evenhand.bandit.audit.costing import best_shares, cost_of
+from evenhand.bandit.changes import Plan as After
 from evenhand.bandit.changes import answer, plan_of
 from evenhand.bandit.ledger import Balance
 from evenhand.bandit.record import Record
@@ -27,15 +28,16 @@ SAME = 1e-6  # difference of two shares below which they are one
 
 def planned_with_effect(record: Record, change: ChangeRecord | None) -> Plan:
     """What a change would do, and what that would cost; nothing changes."""
-    plan = answer(record, change)
-    if change is None or not plan.changed or isinstance(change, Close | Rename | Reopen | Reword):
+    after = None if change is None else plan_of(record, change)
+    plan = answer(record, change, after)
+    if after is None or not plan.changed or isinstance(change, Close | Rename | Reopen | Reword):
         return plan
-    return replace(plan, effect=effect_of(record, change, plan.settlement))
+    return replace(plan, effect=_effect(record, after, plan.settlement))
 
 
-def effect_of(record: Record, change: ChangeRecord, settlement: Sequence[SettledPromise]) -> Effect | None:
+def _effect(record: Record, after: After, settlement: Sequence[SettledPromise]) -> Effect | None:
     """The effect of a change; None where nothing is promised before or after it."""
-    now, then = Account(record), _afterwards(record, change, settlement)
+    now, then = Account(record), _afterwards(record, after, settlement)
     costs = _price(now), _price(then)
     if costs == (None, None):
         return None
@@ -44,9 +46,8 @@ def effect_of(record: Record, change: ChangeRecord, settlement: Sequence[Settled
     return Effect(costs[1], costs[0], shares, late, tuple(map(then.say, text)))
 
 
-def _afterwards(record: Record, change: ChangeRecord, settlement: Sequence[SettledPromise]) -> Account:
+def _afterwards(record: Record, plan: After, settlement: Sequence[SettledPromise]) -> Account:
     """The account as it would be after a change, with what is owed then; nothing is known of a new arm."""
-    plan = plan_of(record, change)
     policy, arms, then = plan.policy(record), len(plan.arms), copy(Account(record))
     more = (0, arms - len(record.names))
     for name in COUNTS:
