@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from evenhand.core.intervals import Claim as Claim
+from evenhand.core.intervals import Difference as Difference
+from evenhand.core.intervals import Interval as Interval
 from evenhand.messages.answers import Allocation as Allocation
 from evenhand.messages.answers import AllocationHealth as AllocationHealth
 from evenhand.messages.answers import AllocationSummary as AllocationSummary

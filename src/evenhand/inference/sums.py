@@ -1,0 +1,192 @@
+"""Sequences of means and of differences that hold at all times at once, from running sums."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from evenhand.core.state import Array
+from evenhand.inference.means import CONFIDENCE
+from evenhand.inference.mixtures import TILTS, linear, psi, root
+from evenhand.inference.sequences import TILTS as CHERNOFF
+from evenhand.inference.sequences import mean_interval
+
+Ends = tuple[Array, Array]  # lower and upper
+CENTRES: Array = np.array([0.0, 0.25, 0.5, 0.75, 1.0])  # c, from which rewards are counted
+REACHES = (0.25, 0.75)  # u, the part of 1 that a tilted score may be below 0
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Running sums of values in [0, 1], each (…,).
+
+    The spread is ``Σ (r − r̂)²``, where r̂ in [0, 1] was fixed before r was known, such as the mean of the values before
+    (0.5 at first). Where a value's delay may depend on it, r̂ must have been fixed when the arm was chosen.
+    """
+
+    count: Array  # N
+    total: Array  # S = Σ r
+    spread: Array | None = None  # V; None where the order of the values is unknown
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Running sums of an arm's plays, weighted by 1/p, over the rounds that count; each (…,).
+
+    p is the chance of the played arm given the past. A round counts where every compared arm had a chance above 0, so
+    that the sums of all compared arms are over the same rounds. Rewards R are scaled to [0, 1]. The first five are over
+    plays whose reward is known.
+    """
+
+    plays: Array  # Σ 1/p
+    rewards: Array  # Σ R/p
+    plays_squared: Array  # Σ 1/p²
+    rewards_squared: Array  # Σ R/p²
+    squares: Array  # Σ R²/p²
+    open: Array | float = 0.0  # Σ 1/p over plays whose reward is not known
+    open_squared: Array | float = 0.0  # Σ 1/p² over these
+    least: Array | float = 0.0  # the smallest chance that the arm ever had in a round that counts; 0 where unknown
+
+
+def simultaneous(confidence: float, comparisons: int) -> float:
+    """Confidence of each of several intervals, so that all cover at once with the given one (Bonferroni).
+
+    Example:
+        >>> simultaneous(0.95, 10)
+        0.995
+    """
+    return 1.0 - (1.0 - confidence) / max(comparisons, 1)
+
+
+def mean(sums: Sums, confidence: float = CONFIDENCE, unknown: Array | float = 0.0) -> Ends:
+    """Sequence of the mean of values in [0, 1], each given the past; from 0 to 1 where there are none.
+
+    Without a spread this is `mean_interval`. With one, the lower end is where the mean of 17 supermartingales falls to
+    ``2/(1 − confidence)``: of the eight ``exp(λS)/(1 + μ(e^λ − 1))^N`` there, and of nine of empirical Bernstein,
+    ``exp(λ(S − Nμ) − ψ(λ)V)``. So it is narrow where values vary little as well as where they are rare.
+
+    Args:
+        sums: of the values that are known.
+        confidence: with which the interval contains the mean at all times, no matter how arms were chosen.
+        unknown: (…,), how many more values there are, each anything in [0, 1].
+
+    Returns:
+        The lower and the upper ends, each (…,), in [0, 1].
+
+    Example:
+        >>> values = Sums(np.array(1000.0), np.array(300.0), np.array(2.5))  # a standard deviation of 0.05
+        >>> np.round(mean(values), 3), np.round(mean(Sums(values.count, values.total)), 3)
+        (array([0.289, 0.311]), array([0.25 , 0.354]))
+
+    Source: Howard, Ramdas, McAuliffe and Sekhon 2021, Time-uniform, nonparametric, nonasymptotic confidence sequences,
+    theorem 4 (empirical Bernstein); Waudby-Smith and Ramdas 2024, Estimating means of bounded random variables by
+    betting, theorem 2.
+    """
+    count = np.asarray(sums.count, dtype=float) + unknown
+    if sums.spread is None:
+        low, high = mean_interval(sums.total, sums.total + unknown, count, confidence)
+        return np.nan_to_num(low, nan=0.0), np.nan_to_num(high, nan=1.0)
+    spread = sums.spread + unknown
+    rest = count - sums.total - unknown
+    return _lower(sums.total, count, spread, confidence), 1.0 - _lower(rest, count, spread, confidence)
+
+
+def _lower(total: Array, count: Array, spread: Array, confidence: float) -> Array:
+    """The lower end from tilts and empirical Bernstein."""
+    shape = np.broadcast_shapes(np.shape(total), np.shape(count), np.shape(spread))
+    along = (-1, *(1,) * len(shape))
+    tilts, growth = np.reshape(CHERNOFF, along), np.expm1(np.reshape(CHERNOFF, along))
+    few, safe = np.reshape(TILTS, along), np.maximum(count, 1e-9)
+    weight = math.log(tilts.size + few.size)
+    threshold = math.log(2.0 / (1.0 - confidence)) + weight
+
+    def exponents(mean: Array) -> tuple[Array, Array]:
+        odds = 1.0 + mean * growth
+        first = tilts * total - safe * np.log(odds), -safe * growth / odds
+        second = few * (total - safe * mean) - psi(few) * spread, np.broadcast_to(-few * safe, (len(few), *shape))
+        return np.concatenate([first[0], second[0]]), np.concatenate([first[1], second[1]])
+
+    union = np.maximum(
+        (np.expm1((tilts * total - threshold) / safe) / growth).max(axis=0),
+        ((total - (threshold + psi(few) * spread) / few) / safe).max(axis=0),
+    )
+    return np.clip(root(np.maximum(union, 0.0), exponents, threshold), 0.0, 1.0)
+
+
+def difference(first: Sums, second: Sums, confidence: float = CONFIDENCE) -> Ends:
+    """Sequence of the difference of two means, each from its own sums; it holds if nothing common changed over time.
+
+    Each sequence has half the level: ``[low₁ − high₂, high₁ − low₂]``. It covers the difference between the mean of
+    the first at the times when it was seen, and that of the second at the times when *it* was seen.
+
+    Example:
+        >>> tea, cake = Sums(np.array(900.0), np.array(450.0)), Sums(np.array(900.0), np.array(270.0))
+        >>> np.round(difference(tea, cake), 3)
+        array([0.079, 0.317])
+    """
+    half = simultaneous(confidence, 2)
+    (low, high), (least, most) = mean(first, half), mean(second, half)
+    return low - most, high - least
+
+
+def weighted(first: Scores, second: Scores, rounds: Array, confidence: float = CONFIDENCE) -> Ends:
+    """Sequence of the mean difference of two arms over all rounds that count, whatever changes over time.
+
+    The score ``y = 1{A = a} R/p + 1{A = b} (1 − R)/p`` is at least 0, and ``E[y | past] = 1 + μ_a − μ_b``. So with
+    ``ξ = y − 1``, ``Π exp(λξ − ψ(λ)ξ² − λ(μ_a − μ_b))`` is a supermartingale for every λ in (0, 1), without any bound
+    on the weights. Where the chances were never below p₀, ``ξ = (1{A = a} − 1{A = b})(R − c)/p`` is at least
+    ``−k = −max(c, 1 − c)/p₀``, and the same holds with ``ψ(λk)/k²`` for ``λk < 1``, which is narrower where rewards are
+    rare or vary little. p₀ need not be known beforehand: chances are known before rewards are, so a component of which
+    λk exceeds its limit u ends there, at 0. The lower end is where the mean of all components falls to
+    ``2/(1 − confidence)``, and the upper end that of the exchanged arms.
+
+    A reward that is not known counts as 0 for a and as 1 for b. That is valid at all times, whatever decides when it
+    comes: each component is at most ``1 + λξ``, which grows with ξ.
+
+    Args:
+        first: sums of a.
+        second: sums of b, over the same rounds, of which each has a single play.
+        rounds: (…,), that count, whoever played.
+        confidence: with which the interval contains, at all times, ``Σ (μ_a − μ_b)/rounds``.
+
+    Returns:
+        The lower and the upper ends, each (…,), in [−1, 1].
+
+    Example:
+        >>> tea, cake = (Scores(*map(np.array, sums), least=0.5) for sums in ([2000.0, 1200.0, 4000.0, 2400.0, 2400.0],
+        ...                                                            [2000.0, 700.0, 4000.0, 1400.0, 1400.0]))
+        >>> np.round(weighted(tea, cake, np.array(2000.0)), 3)
+        array([0.159, 0.341])
+
+    Source: Fan, Grama and Liu 2015, Exponential inequalities for martingales, lemma 4.1 (the inequality); Howard et al.
+    2021 (the sequence); Waudby-Smith et al. 2022, Anytime-valid off-policy inference for contextual bandits.
+    """
+    return _above(first, second, rounds, confidence), -_above(second, first, rounds, confidence)
+
+
+def _above(first: Scores, second: Scores, rounds: Array, confidence: float) -> Array:
+    """The lower end of a difference of arms."""
+    rounds = np.maximum(np.asarray(rounds, dtype=float), 1e-9)
+    total = first.rewards + second.plays - second.rewards
+    squares = first.squares + second.plays_squared - 2.0 * second.rewards_squared + second.squares
+    shape = np.broadcast_shapes(np.shape(total), np.shape(rounds))
+    along = (-1, *(1,) * len(shape))
+    tilts = np.reshape(TILTS, along)
+    parts = [(tilts, psi(tilts), total - rounds, squares - 2.0 * total + rounds, True)]
+    for centre in CENTRES:
+        most, least = max(centre, 1.0 - centre), np.minimum(first.least, second.least)
+        sums = first.rewards - second.rewards - centre * (first.plays - second.plays)
+        sums = sums - centre * first.open - (1.0 - centre) * second.open
+        spread = sum(
+            one.squares - 2.0 * centre * one.rewards_squared + centre**2 * one.plays_squared for one in (first, second)
+        )
+        spread = spread + centre**2 * first.open_squared + (1.0 - centre) ** 2 * second.open_squared
+        for reach in REACHES:
+            some = tilts[reach >= TILTS]
+            parts.append((some, some**2 * psi(reach) / reach**2, sums, spread, some * most <= reach * least))
+    threshold = math.log(2.0 / (1.0 - confidence)) + math.log(sum(len(part[0]) for part in parts))
+    intercepts = [np.where(valid, tilt * sums - cost * spread, -np.inf) for tilt, cost, sums, spread, valid in parts]
+    slopes = [np.broadcast_to(part[0] * rounds, (len(part[0]), *shape)) for part in parts]
+    return np.clip(linear(np.concatenate(intercepts), np.concatenate(slopes), threshold), -1.0, 1.0)
