@@ -12,8 +12,8 @@ def scores_of(played: np.ndarray, rewards: np.ndarray, chances: np.ndarray, arm:
     """The sums of one arm, from rounds."""
     mine = played == arm
     once, twice = mine / chances, mine / chances**2
-    sums = (once, once * rewards, twice, twice * rewards, twice * rewards**2)
-    return Scores(*(one.sum() for one in sums), least=chances[mine].min())
+    a, b, c, d, e = (one.sum() for one in (once, once * rewards, twice, twice * rewards, twice * rewards**2))
+    return Scores(a, b, c, d, e, least=chances[mine].min())
 
 
 def test_the_inequality_behind_all_of_it() -> None:

@@ -148,7 +148,7 @@ def weighted(first: Scores, second: Scores, rounds: Array, confidence: float = C
     Args:
         first: sums of a.
         second: sums of b, over the same rounds, of which each has a single play.
-        rounds: (…,), that count, whoever played.
+        rounds: (…,), that count, also those in which another arm played.
         confidence: with which the interval contains, at all times, ``Σ (μ_a − μ_b)/rounds``.
 
     Returns:
