@@ -131,25 +131,29 @@ def difference(first: Sums, second: Sums, confidence: float = CONFIDENCE) -> End
     return low - most, high - least
 
 
-def weighted(first: Scores, second: Scores, rounds: Array, confidence: float = CONFIDENCE) -> Ends:
+def weighted(
+    first: Scores, second: Scores, rounds: Array, confidence: float = CONFIDENCE, *, together: bool = False
+) -> Ends:
     """Sequence of the mean difference of two arms over all rounds that count, whatever changes over time.
 
     The score ``y = 1{A = a} R/p + 1{A = b} (1 − R)/p`` is at least 0, and ``E[y | past] = 1 + μ_a − μ_b``. So with
     ``ξ = y − 1``, ``Π exp(λξ − ψ(λ)ξ² − λ(μ_a − μ_b))`` is a supermartingale for every λ in (0, 1), without any bound
     on the weights. Where the chances were never below p₀, ``ξ = (1{A = a} − 1{A = b})(R − c)/p`` is at least
-    ``−k = −max(c, 1 − c)/p₀``, and the same holds with ``ψ(λk)/k²`` for ``λk < 1``, which is narrower where rewards are
-    rare or vary little. p₀ need not be known beforehand: chances are known before rewards are, so a component of which
-    λk exceeds its limit u ends there, at 0. The lower end is where the mean of all components falls to
-    ``2/(1 − confidence)``, and the upper end that of the exchanged arms.
+    ``−k = −max(c, 1 − c)/p₀``, and the same holds while ``λk`` is below 1, which is narrower where rewards are
+    rare or vary little. p₀ need not be known beforehand: chances are known before rewards are, so a component whose λk
+    exceeds its limit u (¼ or ¾) is 0 from there on; it has ``ψ(u)(λ/u)²`` in place of ψ(λ). The lower end is where the
+    mean of all components falls to ``2/(1 − confidence)``, and the upper end that of the exchanged arms.
 
     A reward that is not known counts as 0 for a and as 1 for b. That is valid at all times, whatever decides when it
     comes: each component is at most ``1 + λξ``, which grows with ξ.
 
     Args:
         first: sums of a.
-        second: sums of b, over the same rounds, of which each has a single play.
+        second: sums of b, over the same rounds.
         rounds: (…,), that count, also those in which another arm played.
         confidence: with which the interval contains, at all times, ``Σ (μ_a − μ_b)/rounds``.
+        together: whether both may play in one round, each with its own chance to be among those that play: then
+            ``(x + y)² ≤ 2x² + 2y²`` bounds what is not in the sums, which costs a factor of about √2.
 
     Returns:
         The lower and the upper ends, each (…,), in [−1, 1].
@@ -163,30 +167,34 @@ def weighted(first: Scores, second: Scores, rounds: Array, confidence: float = C
     Source: Fan, Grama and Liu 2015, Exponential inequalities for martingales, lemma 4.1 (the inequality); Howard et al.
     2021 (the sequence); Waudby-Smith et al. 2022, Anytime-valid off-policy inference for contextual bandits.
     """
-    return _above(first, second, rounds, confidence), -_above(second, first, rounds, confidence)
+    return _above(first, second, rounds, confidence, together), -_above(second, first, rounds, confidence, together)
 
 
-def _above(first: Scores, second: Scores, rounds: Array, confidence: float) -> Array:
+def _above(first: Scores, second: Scores, rounds: Array, confidence: float, together: bool) -> Array:
     """The lower end of a difference of arms."""
-    rounds = np.maximum(np.asarray(rounds, dtype=float), 1e-9)
+    shape = np.broadcast_shapes(np.shape(first.plays), np.shape(second.plays), np.shape(rounds))
+    tilts, safe = np.reshape(TILTS, (-1, *(1,) * len(shape))), np.maximum(rounds, 1e-9)
     total = first.rewards + second.plays - second.rewards
     squares = first.squares + second.plays_squared - 2.0 * second.rewards_squared + second.squares
-    shape = np.broadcast_shapes(np.shape(total), np.shape(rounds))
-    along = (-1, *(1,) * len(shape))
-    tilts = np.reshape(TILTS, along)
-    parts = [(tilts, psi(tilts), total - rounds, squares - 2.0 * total + rounds, True)]
+    spread = squares * (1.0 + together) - 2.0 * total + safe
+    parts = [(tilts, tilts * (total - safe) - psi(tilts) * spread)]
     for centre in CENTRES:
-        most, least = max(centre, 1.0 - centre), np.minimum(first.least, second.least)
-        sums = first.rewards - second.rewards - centre * (first.plays - second.plays)
-        sums = sums - centre * first.open - (1.0 - centre) * second.open
-        spread = sum(
-            one.squares - 2.0 * centre * one.rewards_squared + centre**2 * one.plays_squared for one in (first, second)
-        )
-        spread = spread + centre**2 * first.open_squared + (1.0 - centre) ** 2 * second.open_squared
+        total, squares = _centred(first, second, centre)
+        spread = squares * (1.0 + together)
+        below = 1.0 if together else max(centre, 1.0 - centre)
         for reach in REACHES:
             some = tilts[reach >= TILTS]
-            parts.append((some, some**2 * psi(reach) / reach**2, sums, spread, some * most <= reach * least))
-    threshold = math.log(2.0 / (1.0 - confidence)) + math.log(sum(len(part[0]) for part in parts))
-    intercepts = [np.where(valid, tilt * sums - cost * spread, -np.inf) for tilt, cost, sums, spread, valid in parts]
-    slopes = [np.broadcast_to(part[0] * rounds, (len(part[0]), *shape)) for part in parts]
-    return np.clip(linear(np.concatenate(intercepts), np.concatenate(slopes), threshold), -1.0, 1.0)
+            valid = some * below <= reach * np.minimum(first.least, second.least)
+            parts.append((some, np.where(valid, some * total - psi(reach) * (some / reach) ** 2 * spread, -np.inf)))
+    slopes = np.concatenate([np.broadcast_to(some * safe, (len(some), *shape)) for some, _ in parts])
+    threshold = math.log(2.0 * len(slopes) / (1.0 - confidence))
+    return np.clip(linear(np.concatenate([part for _, part in parts]), slopes, threshold), -1.0, 1.0)
+
+
+def _centred(first: Scores, second: Scores, centre: float) -> Ends:
+    """Sum and sum of squares of ``(1{A = a} − 1{A = b})(R − c)/p``, with the worst of what is not known."""
+    total = first.rewards - second.rewards - centre * (first.plays - second.plays + first.open)
+    total = total - (1.0 - centre) * second.open
+    squares = first.squares + second.squares - 2.0 * centre * (first.rewards_squared + second.rewards_squared)
+    squares = squares + centre**2 * (first.plays_squared + second.plays_squared + first.open_squared)
+    return total, squares + (1.0 - centre) ** 2 * second.open_squared
