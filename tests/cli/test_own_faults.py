@@ -82,6 +82,6 @@ def test_a_sweep_reports_the_member_and_goes_on(capsys: pytest.CaptureFixture[st
 
 
 def test_a_fault_of_evenhand_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delattr("evenhand.simulation.simulate.compare")
+    monkeypatch.delattr("evenhand.simulation.simulate.run_setup")
     with pytest.raises(ImportError):
         run(["simulate", written(), "--figures", "none"])

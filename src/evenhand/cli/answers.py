@@ -137,16 +137,8 @@ def _ledger(lines: Sequence[PromiseLine]) -> Table:
     for line in lines:
         of = f"{line.name} (at most)" if line.kind in ("cap", "group_cap") else line.name
         ended = (line.owed, line.carried, line.forgiven + line.capped, line.lapsed)
-        rows.append(
-            (
-                of,
-                number(line.share),
-                f"{line.since + 1:,}–{line.until:,}",
-                f"{line.plays:,}",
-                *map(number, ended),
-                line.reason,
-            )
-        )
+        rounds = f"{line.since + 1:,}–{line.until:,}"
+        rows.append((of, number(line.share), rounds, f"{line.plays:,}", *map(number, ended), line.reason))
     return table_of(*heads, rows=rows)
 
 
@@ -201,10 +193,8 @@ def show_decision(one: answers.DecisionOutcome) -> None:
 def show_arms(arms: Sequence[answers.Arm]) -> None:
     """Print one row per arm: what it is promised, and whether it is retired."""
     there = [name for name, _ in VALUES.values() if any(getattr(one, name) is not None for one in arms)]
-    rows = (
-        (one.arm, *(number(getattr(one, name)) for name in there), "retired" if one.retired else "active")
-        for one in arms
-    )
+    values = ([number(getattr(one, name)) for name in there] for one in arms)
+    rows = ((one.arm, *own, "retired" if one.retired else "active") for one, own in zip(arms, values, strict=True))
     show(table_of("arm", *there, "state", rows=rows))
 
 
@@ -212,10 +202,8 @@ def show_events(events: Sequence[answers.Event]) -> None:
     """Print one line per event: its sequence, time and kind, and what happened as JSON."""
     console = console_for_tables()
     for one in events:
-        data = escape(json.dumps(one.data))
-        console.print(
-            f"{one.sequence} {answers.rfc3339(one.time)} {escape(one.kind)} {data}", soft_wrap=True, highlight=False
-        )
+        text = escape(f"{one.kind} {json.dumps(one.data)}")
+        console.print(f"{one.sequence} {answers.rfc3339(one.time)} {text}", soft_wrap=True, highlight=False)
 
 
 def show_webhooks(webhooks: Sequence[answers.Webhook]) -> None:
@@ -226,19 +214,11 @@ def show_webhooks(webhooks: Sequence[answers.Webhook]) -> None:
         kinds = "all" if one.kinds is None else ", ".join(one.kinds)
         rows.append((one.id, one.url, kinds, f"{one.sequence:,}", state, one.error or ""))
     show(table_of("webhook", "address", "kinds", "delivered", "state", "error", rows=rows))
-    tries = [
-        (
-            hook.id,
-            f"{one.sequence:,}",
-            str(one.attempt),
-            answers.rfc3339(one.sent),
-            f"{one.seconds:.3f}",
-            str(one.status or ""),
-            one.error or "",
-        )
-        for hook in webhooks
-        for one in hook.deliveries
-    ]
+    tries = []
+    for hook in webhooks:
+        for sent in hook.deliveries:
+            times, status = (answers.rfc3339(sent.sent), f"{sent.seconds:.3f}"), str(sent.status or "")
+            tries.append((hook.id, f"{sent.sequence:,}", str(sent.attempt), *times, status, sent.error or ""))
     if tries:
         show(table_of("webhook", "event", "attempt", "sent", "seconds", "status", "error", rows=tries))
 
@@ -246,11 +226,9 @@ def show_webhooks(webhooks: Sequence[answers.Webhook]) -> None:
 def show_lease(lease: answers.Lease, drawn: Sequence[LeasedDecision] = ()) -> None:
     """Print a lease: until when it is to be played and reported, one row per arm, and the decisions that were drawn."""
     console = console_for_tables()
-    times = (
-        f"play them until {answers.rfc3339(lease.expires)}, and report them until {answers.rfc3339(lease.report_by)}"
-    )
     console.print(
-        f"lease {lease.id}: {number_of(lease.decisions, 'decision')} from round {lease.round:,} on\n{times}",
+        f"lease {lease.id}: {number_of(lease.decisions, 'decision')} from round {lease.round:,} on\n"
+        f"play them until {answers.rfc3339(lease.expires)}, and report them until {answers.rfc3339(lease.report_by)}",
         soft_wrap=True,
     )
     rows = ((arm.arm, f"{arm.count:,}", number(arm.propensity)) for arm in lease.arms)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -118,11 +118,8 @@ def revoke(
 def _keys(database: str, new: bool = False) -> Iterator[Keys]:
     from evenhand.service.store import Store
 
-    store = Store.open(database, new=new)
-    try:
+    with closing(Store.open(database, new=new)) as store:
         yield store.keys
-    finally:
-        store.close()
 
 
 def _show_new(key: Key, secret: str, as_json: bool) -> None:

@@ -79,9 +79,8 @@ def report(
         evenhand client lease report drinks 1 600
         evenhand client lease report drinks 1 1000 --reward 0:tea=1 --reward 17:coffee=0.5 --finished
     """
-    return _reported(
-        client.report_by_id(name, id, played, rewards=_by_arm(reward or []), columns=column, finished=finished)
-    )
+    rewards = _by_arm(reward or [])
+    return _reported(client.report_by_id(name, id, played, rewards=rewards, columns=column, finished=finished))
 
 
 @request(app, "return")

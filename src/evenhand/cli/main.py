@@ -121,8 +121,7 @@ def _common(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
     ] = False,
-) -> None:
-    pass
+) -> None: ...
 
 
 if __name__ == "__main__":

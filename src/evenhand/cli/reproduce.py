@@ -100,7 +100,8 @@ def show(place: Store, as_json: bool) -> None:
         for facts in group:
             about = facts["title"] + (f" (data: {facts['data']})" if facts["data"] else "")
             counts = (str(facts["kept"][status] or "") for status in MARKS)
-            times = (_short(facts[size]) for size in ("quick_seconds", "full_seconds"))
+            seconds = [facts[size] for size in ("quick_seconds", "full_seconds")]
+            times = ("" if one is None else f"{one:.0f} s" if one < 100 else f"{one / 60:.0f} min" for one in seconds)
             table.add_row(f"[bold]{facts['id']}[/bold]{'*' * facts['run']}", escape(about), *counts, *times)
         table.add_section()
     console = rendering.console_for_tables()
@@ -112,12 +113,6 @@ def show(place: Store, as_json: bool) -> None:
     if any(one["run"] for one in listed):
         console.print("* has been run.")
     console.print(f"Time on one core: {quick} with --quick, {full} in full.", highlight=False)
-
-
-def _short(seconds: float | None) -> str:
-    if seconds is None:
-        return ""
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
 def run(names: Sequence[str], place: Store, as_json: bool) -> None:
@@ -145,7 +140,8 @@ def run(names: Sequence[str], place: Store, as_json: bool) -> None:
     if as_json:
         print_json({"about": report.surroundings(place), "experiments": shown})
     else:
-        _print(shown)
+        _print_tables(shown)
+        _print_verdicts(shown)
     print(f"wrote {place.folder / 'report.html'}, figures and results beside it", file=sys.stderr)
 
 
@@ -173,11 +169,6 @@ def _about(experiment: Experiment, place: Store) -> str:
     return "" if seconds is None else f"  [dim]about {report.duration(seconds)} of processor time[/dim]"
 
 
-def _print(shown: Sequence[dict[str, Any]]) -> None:
-    _print_tables(shown)
-    _print_verdicts(shown)
-
-
 def _print_tables(shown: Sequence[dict[str, Any]]) -> None:
     from rich.markup import escape
 
@@ -187,15 +178,10 @@ def _print_tables(shown: Sequence[dict[str, Any]]) -> None:
     for table in (table for one in shown for table in one["tables"]):
         view = rendering.table_of(table["title"], *table["columns"], right=True)
         for name, cells in table["rows"].items():
-            view.add_row(escape(name), *(_cell(*cell) for cell in cells))
+            means = ("none" if mean is None else f"{mean:.3f}" for mean, _ in cells)
+            errors = ("" if error is None else f" ± {error:.3f}" for _, error in cells)
+            view.add_row(escape(name), *(mean + error for mean, error in zip(means, errors, strict=True)))
         console.print(view)
-
-
-def _cell(mean: float | None, error: float | None) -> str:
-    """Mean ± standard error, as far as they are known."""
-    if mean is None:
-        return "none"
-    return f"{mean:.3f}" + ("" if error is None else f" ± {error:.3f}")
 
 
 def _print_verdicts(shown: Sequence[dict[str, Any]]) -> None:

@@ -103,7 +103,8 @@ def _show_doubts(console: Console, found: Mapping[str, Verdict]) -> None:
 def _show_shares(console: Console, results: Results, found: Mapping[str, Verdict]) -> None:
     """The share of every arm, or of the most interesting ones, under each policy; as many tables as the width needs."""
     shares = np.array([result.pulls[-1].mean(axis=0) / results.rounds[-1] for result in results.policies.values()])
-    promised = _promised(found)
+    same = {verdict.promised for verdict in found.values() if verdict.promised is not None}
+    promised = same.pop() if len(same) == 1 else None
     shown, rest = _interesting(shares, list(found.values()))
     names = max(cell_len(name) for name in ("share of the rounds", *(results.names[arm] for arm in shown)))
     room = console.width - 2 - min(names, NAME) - (0 if promised is None else 11)
@@ -114,7 +115,7 @@ def _show_shares(console: Console, results: Results, found: Mapping[str, Verdict
             column.no_wrap, column.overflow = False, "fold"
         places = [list(found).index(label) for label in labels]
         for arm in shown:
-            of = [] if promised is None else [_share(promised[arm]) if promised[arm] > 0 else ""]
+            of = [] if promised is None else [f"{promised[arm]:.4f}" if promised[arm] > 0 else ""]
             cells = [_cell(results.names[arm], shares[at, arm], found[list(found)[at]]) for at in places]
             table.add_row(escape(results.names[arm]), *of, *cells)
         if rest.size:
@@ -141,12 +142,6 @@ def _notes(shares: np.ndarray, found: Mapping[str, Verdict], changes: Sequence[M
         yield f"Up to {np.ceil(most - 1e-9):.0f} arms play per round, so the shares add up to more than 1."
     yield "Numbers are means over the lanes, which are independent repetitions."
     yield "--wide: all measures with standard errors; --against LABEL: differences."
-
-
-def _promised(found: Mapping[str, Verdict]) -> tuple[float, ...] | None:
-    """The promised shares, if all policies that promise any promise the same."""
-    promised = {verdict.promised for verdict in found.values() if verdict.promised is not None}
-    return promised.pop() if len(promised) == 1 else None
 
 
 def _interesting(shares: np.ndarray, found: Sequence[Verdict]) -> tuple[list[int], np.ndarray]:
@@ -178,12 +173,8 @@ def _groups(room: int, labels: Sequence[str]) -> Iterator[list[str]]:
 
 def _cell(name: str, share: float, verdict: Verdict) -> str:
     if name in verdict.missed:
-        return f"[red]{_share(share)} {MISSED}[/red]"
-    return f"[yellow]{_share(share)} {UNDECIDED}[/yellow]" if name in verdict.undecided else f"{_share(share)}  "
-
-
-def _share(share: float) -> str:
-    return f"{share:.4f}"
+        return f"[red]{share:.4f} {MISSED}[/red]"
+    return f"[yellow]{share:.4f} {UNDECIDED}[/yellow]" if name in verdict.undecided else f"{share:.4f}  "
 
 
 def _range(shares: np.ndarray | Sequence[float]) -> str:

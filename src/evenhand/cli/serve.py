@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import Annotated
 
 import typer
@@ -92,23 +93,10 @@ def serve(
         evenhand serve --no-keys
         evenhand serve --database postgresql://evenhand@db/evenhand --host 0.0.0.0
     """
+    given = locals()
     from evenhand.service.http import run as server
     from evenhand.service.http.settings import Settings
 
-    settings = Settings(
-        host,
-        max_body,
-        max_batch,
-        max_arms,
-        max_work,
-        max_leases,
-        max_rate,
-        max_concurrent,
-        max_logs,
-        max_seconds,
-        max_connections,
-        no_keys,
-        private_webhooks,
-    )
+    settings = Settings(**{one.name: given[one.name] for one in fields(Settings)})
     upkeep = server.Upkeep(upgrade, wait, idle, None if retention is None else retention * 86_400.0)
     server.serve(database, settings, port, log_level, log_format, upkeep)

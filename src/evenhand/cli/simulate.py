@@ -30,12 +30,19 @@ def check(config: ConfigPath, own: Import = None, as_json: AsJson = False) -> No
         evenhand check study.toml
         evenhand check films.toml --json
     """
+    from evenhand.cli.sweep import show_plan
     from evenhand.simulation.simulate import check_can_run, checkpoint_rounds
     from evenhand.simulation.stages import drafts_of
+    from evenhand.studies.faults import toml
+    from evenhand.studies.plan import plan
+    from evenhand.studies.study import Study
 
-    if config.suffix != ".parquet" and _is_study(config):
-        _check_study(config, as_json)
-        return
+    if config.suffix != ".parquet":
+        with toml(config) as data:
+            is_study = "sweep" in data
+        if is_study:
+            show_plan(plan(Study.load(config)), config, as_json)
+            return
     setup = _setup(config)
     check_can_run(setup.environment, setup.policies, setup.horizon, setup.lanes)
     checkpoint_rounds(setup.horizon, setup.checkpoints, setup.spacing)
@@ -59,21 +66,6 @@ def check(config: ConfigPath, own: Import = None, as_json: AsJson = False) -> No
     faults = [facts["fault"] for facts in policies.values() if not facts["feasible"]]
     if faults:
         raise InfeasiblePromise("\n".join(f"{config}: {fault}" for fault in dict.fromkeys(faults)))
-
-
-def _is_study(config: Path) -> bool:
-    from evenhand.studies.faults import toml
-
-    with toml(config) as data:
-        return "sweep" in data
-
-
-def _check_study(config: Path, as_json: bool) -> None:
-    from evenhand.cli.sweep import show_plan
-    from evenhand.studies.plan import plan
-    from evenhand.studies.study import Study
-
-    show_plan(plan(Study.load(config)), config, as_json)
 
 
 def simulate(
@@ -111,51 +103,28 @@ def simulate(
     """
     from attrs import evolve
 
+    from evenhand.core.files import alone_in, check_folder
+
     setup = _setup(config, seed=seed, lanes=lanes, horizon=horizon)
     if against is not None and against not in setup.policies:
         raise EvenhandError(f"--against: there is no policy {against!r}{nearest(against, setup.policies)}")
     if width is not None:
         setup = evolve(setup, figures=evolve(setup.figures, width="" if width == "screen" else width))
+    check_folder(out)
     try:
-        run(setup, jobs, out, as_json, figures, wide, against)
+        with alone_in(out):
+            _run(setup, jobs, out, as_json, figures, wide, against)
     except InfeasiblePromise as error:
         raise InfeasiblePromise(f"{config}: {error}") from None
 
 
-def run(
-    setup: Setup,
-    jobs: int,
-    out: Path,
-    as_json: bool,
-    figures: Figures,
-    wide: bool = False,
-    against: str | None = None,
-) -> None:
-    """Run a setup, write the results, and print them."""
-    from evenhand.core.files import alone_in, check_folder
-
-    check_folder(out)
-    with alone_in(out):
-        _run(setup, jobs, out, as_json, figures, wide, against)
-
-
 def _run(setup: Setup, jobs: int, out: Path, as_json: bool, figures: Figures, wide: bool, against: str | None) -> None:
+    """Run a setup, write the results, and print them."""
     from evenhand.cli.results import show_results
-    from evenhand.simulation.simulate import compare
+    from evenhand.simulation.simulate import run_setup
 
-    size = setup.horizon, setup.lanes, setup.seed
-    checkpoints, spacing = setup.checkpoints, setup.spacing
     try:
-        results = compare(
-            setup.policies,
-            setup.environment,
-            *size,
-            checkpoints=checkpoints,
-            spacing=spacing,
-            metrics=setup.metrics,
-            promises=setup.promises,
-            jobs=jobs,
-        )
+        results = run_setup(setup, jobs=jobs)
     except KeyboardInterrupt as interrupt:
         raise Interrupted(f"{interrupt}; nothing was written") from None
     # Saved before anything is printed, since the reader of the output may stop reading.

@@ -16,7 +16,6 @@ from evenhand.cli.output import note, print_json
 from evenhand.core.errors import EvenhandError, StateError, number_of
 
 if TYPE_CHECKING:
-    from evenhand.service.store import Store
     from evenhand.service.store.database import Database as StoreDatabase
 
 
@@ -37,9 +36,10 @@ def export(
         evenhand export drinks drinks.parquet
         evenhand export drinks drinks.csv --database postgresql://evenhand@localhost/evenhand --estimate
     """
+    from evenhand.service.store import Store
     from evenhand.service.store.export import write_log
 
-    with _store(database) as store:
+    with closing(Store.open(database, new=False)) as store:
         rows = write_log(store.database, name, file, estimate)
     if as_json:
         print_json({"rows": rows, "file": str(file)})
@@ -255,10 +255,3 @@ def _database(name: str, read_only: bool = True) -> Iterator[StoreDatabase]:
         raise EvenhandError(f"there is no database {opened.name}; `evenhand keys create` creates one")
     with closing(opened):
         yield opened
-
-
-def _store(database: str) -> closing[Store]:
-    """An existing database."""
-    from evenhand.service.store import Store
-
-    return closing(Store.open(database, new=False))

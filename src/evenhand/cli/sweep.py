@@ -285,10 +285,10 @@ def _show_settings(console: Console, results: SweepResults, measure: str) -> Non
     policies = list(dict.fromkeys(last["policy"]))
     table = rendering.table_of("setting", *map(results.study.symbol, results.axes), *policies)
     for number, group in last.groupby("setting", sort=True):
-        means = zip(group["policy"], group["mean"], group["stderr"], strict=True)
-        cells = {
-            label: _mean(*value) + marks.get(verdicts[group["setting"].iloc[0], label], "") for label, *value in means
-        }
+        cells = {}
+        for label, mean, error in zip(group["policy"], group["mean"], group["stderr"], strict=True):
+            known = f" ± {error:.2g}" if error == error else ""
+            cells[label] = f"{mean:.4g}{known}{marks.get(verdicts[group['setting'].iloc[0], label], '')}"
         axes = [escape(str(group[axis].iloc[0])) for axis in results.axes]
         table.add_row(str(number), *axes, *(cells.get(label, "") for label in policies))
     console.print(f"\n{results.measure(measure).label}: mean ± standard error over the lanes", highlight=False)
@@ -324,10 +324,6 @@ def _show_choices(console: Console, results: SweepResults) -> None:
     note = f"Best: earns most{among}; differences are lane by lane, with 95% intervals."
     world = " A world has one value of each axis that is not a policy's." * many
     console.print(f"[dim]{note}{world}[/dim]", highlight=False)
-
-
-def _mean(mean: float, error: float) -> str:
-    return f"{mean:.4g}" if error != error else f"{mean:.4g} ± {error:.2g}"
 
 
 def _report_failures(results: SweepResults) -> None:

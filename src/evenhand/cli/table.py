@@ -73,22 +73,17 @@ def table(
         evenhand table results --show differences --against LFG --format csv
         evenhand table sweep --format latex
     """
-    rows = (
-        frame_of_sweep(results, show, against)
-        if (results / "study.json").is_file()
-        else _of_run(results, show, against)
-    )
+    from evenhand.simulation.results import Results
+
+    if (results / "study.json").is_file():
+        rows = frame_of_sweep(results, show, against)
+    else:
+        rows = frame(Results.load(results), show, against)
     rows = _chosen(_chosen(rows, "measure", measure), "policy", policy)
     if markup is Format.CSV:
         rows.drop(columns=["best", "label"], errors="ignore").to_csv(sys.stdout, index=False, float_format="%.10g")
     else:
         print(marked_up(rows, markup, interval))
-
-
-def _of_run(folder: Path, show: Content, against: str | None) -> pd.DataFrame:
-    from evenhand.simulation.results import Results
-
-    return frame(Results.load(folder), show, against)
 
 
 def _chosen(rows: pd.DataFrame, column: str, wanted: Sequence[str] | None) -> pd.DataFrame:
@@ -156,6 +151,7 @@ def best(results: Results, measure: str) -> set[str]:
 
 def frame_of_sweep(folder: Path, show: Content, against: str | None = None) -> pd.DataFrame:
     """The numbers of a sweep, a row for each setting, policy and measure, with what became of its promises."""
+    from evenhand.inference.means import student
     from evenhand.studies.results import SweepResults
 
     results = SweepResults.load(folder)
@@ -170,15 +166,9 @@ def frame_of_sweep(folder: Path, show: Content, against: str | None = None) -> p
         found = found[found["round"] == found.groupby(["setting", "policy"])["round"].transform("max")]
         keys = zip(found["setting"], found["policy"], strict=True)
         found = found.assign(promises=[results.verdicts[key] for key in keys])
-        reach = found["n"].map(_student)
+        reach = found["n"].map(student)
         found = found.assign(low=found["mean"] - reach * found["stderr"], high=found["mean"] + reach * found["stderr"])
     return found.assign(label=[results.measure(name).label for name in found["measure"]])
-
-
-def _student(lanes: int) -> float:
-    from evenhand.inference.means import student
-
-    return student(lanes)
 
 
 def marked_up(rows: pd.DataFrame, markup: Format, interval: bool = False) -> str:

@@ -48,8 +48,10 @@ def which(
     options = {"promise": promise, "rewards": rewards, "means": means, "reported": reported}
     given = {name: value for name, value in options.items() if value is not None}
     given |= {name: "yes" for name, flag in {"several": several, "explainable": explainable}.items() if flag}
-    if not given and not (as_json and sys.stdin.isatty()):
-        given = {one.name: _ask(one) for one in ASKED} if sys.stdin.isatty() else _piped()
+    if not given and not sys.stdin.isatty():  # without blank lines and those after its end
+        given = {one.name: _answer(one, line) for one, line in zip(ASKED, sys.stdin, strict=False) if line.strip()}
+    elif not given and not as_json:
+        given = {one.name: _ask(one) for one in ASKED}
     assumed = {one.name: next(iter(one.options)) for one in ASKED if one.name not in given}
     _show({one.name: (given | assumed)[one.name] for one in ASKED}, assumed, as_json)
 
@@ -83,11 +85,6 @@ def _show_nearest(answers: dict[str, str]) -> None:
     for other, one in nearest(answers):
         changed = " and ".join(f"{name} {answer} instead of {answers[name]}" for name, answer in other.items())
         note(f"  {changed}: {one.algorithm}")
-
-
-def _piped() -> dict[str, str]:
-    """The answers on standard input, a line each, as numbers or words; without blank ones and those after its end."""
-    return {one.name: _answer(one, line) for one, line in zip(ASKED, sys.stdin, strict=False) if line.strip()}
 
 
 def _ask(asked: Question) -> str:

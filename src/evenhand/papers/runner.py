@@ -25,7 +25,7 @@ from evenhand.simulation.code_version import code_version
 from evenhand.simulation.parallel import metered
 from evenhand.simulation.results import Results
 from evenhand.simulation.setup import Setup, run_information
-from evenhand.simulation.simulate import compare
+from evenhand.simulation.simulate import checkpoint_rounds, compare, run_setup
 from evenhand.simulation.tables import PolicyResult
 from evenhand.studies.configuration import parse
 
@@ -123,7 +123,7 @@ class Store:
             shutil.rmtree(place / UNFINISHED, ignore_errors=True)
         with metered() as processor:
             finished = _Finished(place / UNFINISHED / f"{key(setup)}-{code_of(setup)}", list(setup.policies))
-            results = _simulated(setup, self.jobs, finished)
+            results = run_setup(setup, jobs=self.jobs, kept=finished)
             seconds = _times(setup) if experiment.timed else {}
         stamp = {
             "key": key(setup),
@@ -184,8 +184,6 @@ class _Finished(MutableMapping[str, PolicyResult]):
 
 def key(setup: Setup) -> str:
     """What a result depends on besides the code: policies, environment, size, seed and checkpoints, as one digest."""
-    from evenhand.simulation.simulate import checkpoint_rounds
-
     rounds = checkpoint_rounds(setup.horizon, setup.checkpoints, setup.spacing)
     information = run_information(setup.policies, setup.environment, setup.lanes, setup.seed, rounds)
     del information["versions"]
@@ -195,12 +193,6 @@ def key(setup: Setup) -> str:
 def code_of(*setups: Setup) -> str:
     """The version of the code that configurations run."""
     return code_version([(setup.policies, setup.environment, setup.metrics) for setup in setups])
-
-
-def _simulated(setup: Setup, jobs: int, finished: MutableMapping[str, PolicyResult]) -> Results:
-    size = setup.horizon, setup.lanes, setup.seed
-    options: dict[str, Any] = {"checkpoints": setup.checkpoints, "spacing": setup.spacing, "jobs": jobs}
-    return compare(setup.policies, setup.environment, *size, kept=finished, **options)
 
 
 def timed_rounds(setup: Setup) -> int:

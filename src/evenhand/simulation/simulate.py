@@ -23,7 +23,7 @@ from evenhand.simulation.compiled.engine import engine
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.metrics import Metric, MetricLike, MetricRecorder, check_metrics, chosen
 from evenhand.simulation.results import Results
-from evenhand.simulation.setup import CHECKPOINTS, lane_rows, run_information
+from evenhand.simulation.setup import CHECKPOINTS, Setup, lane_rows, run_information
 from evenhand.simulation.stages import FromLike, Stage, Stages, changes_of, drafts_of, promised_by
 from evenhand.simulation.tables import JoinedResult, PolicyResult
 from evenhand.theory.baseline import Baseline
@@ -200,6 +200,13 @@ def compare(
 
 
 complete(simulate, described(compare))
+
+
+def run_setup(setup: Setup, **options: Any) -> Results:
+    """What `compare` finds for what a configuration or a result file describes."""
+    size = setup.horizon, setup.lanes, setup.seed
+    about = {name: getattr(setup, name) for name in ("checkpoints", "spacing", "metrics", "promises")}
+    return compare(setup.policies, setup.environment, *size, **about | options)
 
 
 def run_block(

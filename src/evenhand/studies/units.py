@@ -18,7 +18,7 @@ from evenhand.core.imports import raised_by_own
 from evenhand.environment.world import Environment
 from evenhand.simulation.results import Results
 from evenhand.simulation.setup import Setup
-from evenhand.simulation.simulate import compare
+from evenhand.simulation.simulate import run_setup
 from evenhand.simulation.tables import PolicyResult
 from evenhand.studies.configuration import Config, grid_points, parse
 from evenhand.studies.study import Setting, Study
@@ -152,18 +152,7 @@ def run_unit(setup: Setup) -> UnitResult | Failure:
     """Run a unit; an error is returned, so that it stops no other unit."""
     began = time.process_time()
     try:
-        results = compare(
-            setup.policies,
-            setup.environment,
-            setup.horizon,
-            setup.lanes,
-            setup.seed,
-            checkpoints=setup.checkpoints,
-            spacing=setup.spacing,
-            metrics=setup.metrics,
-            promises=setup.promises,
-            progress=False,
-        )
+        results = run_setup(setup, progress=False)
     except EvenhandError as error:
         return Failure(str(error))
     except MemoryError as error:
