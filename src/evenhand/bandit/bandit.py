@@ -313,8 +313,9 @@ class Bandit:
 
         Args:
             log: a CSV or Parquet file, or what `evenhand.bandit.evaluation.log.read_log` returned.
-            missing: what to do with plays without a reward in a file: ``"zero"`` or ``"drop"``; None for what this
-                bandit's ``missing`` says, which refuses them where every reward is reported.
+            missing: what a blank reward in a file means: ``"zero"``, ``"lost"`` or ``"never"``; None for what was
+                said of the file before, or what this bandit's ``missing`` says, which refuses them where every reward
+                is reported.
 
         Returns:
             What was learned, and what was not; printed, it is a sentence.

@@ -37,24 +37,13 @@ def evaluate(
     set_: options.Settings = None,
     rewards: options.Rewards = "0,1",
     clip: Annotated[float | None, typer.Option(help="Largest weight. Default: no limit.")] = None,
-    missing: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MEANING",
-            help="How to treat plays without a reward: 'zero' counts them as 0, 'drop' omits them. Default: an error.",
-        ),
-    ] = None,
+    missing: options.Missing = None,
+    window: options.Window = None,
     by_position: Annotated[bool, typer.Option("--by-position", help="Also evaluate each position separately.")] = False,
     rows: Annotated[
         bool, typer.Option("--rows", help="Treat every row as a round, even if a decision has several rows.")
     ] = False,
-    column: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN=NAME",
-            help="What a column is and its name in the file, such as reward=bought; can be repeated.",
-        ),
-    ] = None,
+    column: options.Columns = None,
     seed: options.Seed = 0,
     lanes: Annotated[
         int | None,
@@ -77,10 +66,10 @@ def evaluate(
     from evenhand.bandit.evaluation.estimators import evaluate as estimate
     from evenhand.bandit.evaluation.log import read_log
 
-    names = dict(options.pair("--column", "COLUMN=NAME", "reward=bought", text) for text in column or [])
+    names, each = options.columns(column), "row" if rows else None
     with options.in_place_of_arguments():
         target = target_of(shares, algorithm, set_ or [], seed or 0, lanes, rewards)
-        whole = read_log(log, names, missing, "row" if rows else "decision")
+        whole = read_log(log, names, window=window, missing=missing, rounds=each)
         parts = whole.by_position() if by_position else {}
         evaluation = estimate(whole, target, clip)
         positions = {position: estimate(part, target, clip) for position, part in parts.items()}

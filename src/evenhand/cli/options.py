@@ -64,6 +64,29 @@ Settings = Annotated[
     ),
 ]
 Rewards = Annotated[str, typer.Option(metavar="LOW,HIGH", help="Smallest and largest possible reward.")]
+Columns = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--column",
+        metavar="COLUMN=NAME",
+        help="What a column is and its name in the file, such as reward=bought; can be repeated. Kept beside the file.",
+    ),
+]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        metavar="MEANING",
+        help="What a blank reward means: 'zero' (only successes are reported), 'lost' (it says nothing) or 'never' "
+        "(it is still open). Kept beside the file. Default: as said before, or an error.",
+    ),
+]
+Window = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SECONDS",
+        help="Age from which a blank reward is final, in the unit of the times. Kept beside the file.",
+    ),
+]
 Database = Annotated[
     str,
     typer.Option(
@@ -145,6 +168,11 @@ def pair(option: str, form: str, example: str, text: str, *, last: bool = False)
     return name, value
 
 
+def columns(given: Sequence[str] | None) -> dict[str, str]:
+    """The names of the columns of a log, by role."""
+    return dict(pair("--column", "COLUMN=NAME", "reward=bought", text) for text in given or [])
+
+
 @contextmanager
 def in_place_of_arguments() -> Iterator[None]:
     """Errors that advise arguments of `evenhand.evaluation` advise the options of the command instead."""
@@ -160,6 +188,7 @@ def _with_options(text: str) -> str:
     for role, name in ast.literal_eval(columns).items() if given else ():
         text += f"--column {quote(f'{role}={name}') if ' ' in name else f'{role}={name}'} "
     text = re.sub(r"\brewards=\((\S+), (\S+)\)", r"--rewards \1,\2", text)
+    text = text.replace("with a window from", "with --window SECONDS, from")
     return re.sub(r"\bmissing='(\w+)'", r"--missing \1", text).replace("rounds='row'", "--rows").rstrip()
 
 

@@ -472,7 +472,9 @@ def test_parquet_says_the_same(tmp_path: Path) -> None:
     read = read_log(written(tmp_path, HEADER + ROWS))
     table = pd.DataFrame(
         {
-            "timestamp": pd.to_datetime(["2026-01-01 00:00:00", "2026-01-01 00:00:05", "2026-01-01 00:00:07"]),
+            "timestamp": pd.to_datetime(
+                ["2026-01-01 00:00:00", "2026-01-01 00:00:05", "2026-01-01 00:00:07"], utc=True
+            ),
             "decision_id": [1, 2, 3],
             "item_id": ["tea", "mate", "tea"],
             "position": [1.0, 2.0, 1.0],
@@ -518,8 +520,8 @@ def test_rows_are_put_in_order_of_time_and_ties_stay() -> None:
     log = log_of(["c", "b", "a", "d"], [3, 1, 2, 0], 0.5, timestamp=[9, 5, 9, 1])
     assert log.reward.tolist() == [0, 1, 3, 2]
     assert log.notes == ("the rows were not in order of time and have been sorted",)
-    late = log_of(["a", "b"], [0, 1], 0.5, timestamp=["2026-01-01T01:00+02:00", "2025-12-31 22:59"])
-    assert late.reward.tolist() == [1, 0]  # the second is UTC
+    late = log_of(["a", "b"], [0, 1], 0.5, timestamp=["2026-01-01T01:00+02:00", "2025-12-31 22:59Z"])
+    assert late.reward.tolist() == [1, 0]
 
 
 def test_rows_of_a_decision_stand_together() -> None:
@@ -532,17 +534,17 @@ def test_rows_of_a_decision_stand_together() -> None:
 
 def test_missing_rewards_are_a_choice(tmp_path: Path) -> None:
     path = written(tmp_path, HEADER + ROWS.replace("2,0.25,", "2,,"))
-    with pytest.raises(DataError, match="row 3, column 'reward': the reward is missing; count such rows"):
+    with pytest.raises(DataError, match=r"row 3, column 'reward': the reward is missing, as in 1 of 3 rows; say"):
         read_log(path)
-    zero, drop = read_log(path, missing="zero"), read_log(path, missing="drop")
+    zero, lost = read_log(path, missing="zero"), read_log(path, missing="lost")
     assert zero.reward.tolist() == [1, 0, 0]
-    assert drop.reward.tolist() == [1, 0]
-    assert drop.item.tolist() == [1, 1]
+    assert lost.reward.tolist() == [1, 0]
+    assert lost.item.tolist() == [1, 1]
     assert zero.notes == ("1 of 3 rows have no reward, and count as 0",)
-    assert drop.notes == ("1 of 3 rows have no reward, and were left out",)
+    assert lost.notes[0] == "1 of 3 rows have no reward, and were left out"
     nothing = pd.DataFrame({"timestamp": [1], "item_id": "a", "reward": [None], "propensity_score": 1.0})
     with pytest.raises(DataError, match="no rows with a reward"):
-        Log.of(nothing, missing="drop")
+        Log.of(nothing, missing="lost")
 
 
 def test_columns_by_other_names() -> None:
@@ -629,18 +631,16 @@ def test_blank_lines_count_and_are_skipped(tmp_path: Path) -> None:
     [
         ("", "log.csv is empty"),
         (
-            "time,sku,sold,p\n",
-            "has no column 'timestamp', 'item_id', 'reward' or 'click', 'propensity_score', but 'time', 'sku', 'sold', "
-            "'p'; name what is missing with columns={'timestamp': 'time', 'item_id': '…', 'reward': '…', "
-            "'propensity_score': 'p'}$",
+            "when,sku,sold,p\n",
+            "has no column 'timestamp', 'item_id', 'reward', but 'when', 'sku', 'sold', 'p'; name what is missing with "
+            "columns={'timestamp': '…', 'item_id': '…', 'reward': '…'}$",
         ),
-        ("timestamp,item_id,click,p;q\n", "has no column 'propensity_score', but 'p;q'"),
         ("timestamp;item_id;click;propensity_score\n1;a;1;0,5\n", "the separator looks like ';'; save it with commas"),
         (
-            "timestamp,item,click,propensity_score\n",
-            "has no column 'item_id', but 'item'; .*columns={'item_id': 'item'}",
+            "timestamp,items,click,propensity_score\n",
+            "has no column 'item_id', but 'items'; .*columns={'item_id': 'items'}",
         ),
-        ("timestamp,item_id,value,propensity_score\n", "has no column 'reward' or 'click'"),
+        ("timestamp,item_id,value,propensity_score\n", "has no column 'reward', but 'value'"),
         ("timestamp,item_id,click,click,propensity_score\n", "has several columns 'click'"),
         ("timestamp,item_id,click,propensity_score\n", "log.csv has no rows"),
         ('timestamp,item_id,click,propensity_score\n1,"a', "cannot be read as a CSV file"),
@@ -760,7 +760,7 @@ def test_command_shows_tables(command: Command) -> None:
         (("--algorithm", "none.toml"), "there is no file none.toml"),
         (("--algorithm", "list.json"), "list.json must be the table of one policy"),
         (("--algorithm", "nowhere:own"), "there is no module 'nowhere'"),
-        (("--shares", "uniform", "--missing", "mean"), "missing must be 'drop' or 'zero', got 'mean'"),
+        (("--shares", "uniform", "--missing", "mean"), "missing must be 'never' or 'lost' or 'zero', got 'mean'"),
         (
             ("--shares", "uniform", "--column", "reward"),
             "must have the form COLUMN=NAME, such as reward=bought",

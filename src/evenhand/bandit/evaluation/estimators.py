@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.bandit.evaluation.log import Log
+from evenhand.bandit.evaluation.log import Log, check_propensities
 from evenhand.bandit.evaluation.targets import Learner, Target, as_target
 from evenhand.core import html, validate
 from evenhand.core.errors import HINTED, EvenhandError
@@ -165,6 +165,7 @@ def evaluate(log: Log, target: Target | Mapping[str, float] | str, clip: float |
     SNIPS: Swaminathan & Joachims, The self-normalized estimator for counterfactual learning, NIPS 2015. DR: Dudík,
     Langford & Li, Doubly robust policy evaluation and learning, ICML 2011.
     """
+    check_propensities(log)
     if clip is not None and validate.number("clip", clip, low=0.0) == 0.0:
         raise EvenhandError("clip must be above 0, got 0")
     target = as_target(target)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from evenhand.bandit.evaluation.log import Log, read_log
+from evenhand.bandit.evaluation.columns import kept_with
+from evenhand.bandit.evaluation.log import Log, read_as
 from evenhand.bandit.history import Counts, check_learns_from_counts, learn_counts
 from evenhand.bandit.record import Record
 from evenhand.core.errors import HINTED, DataError, nearest
-
-MISSING = {"never": None, "lost": "drop", "zero": "zero"}  # what a log does with plays without a reward, by a bandit's
+from evenhand.core.files import path_of
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,10 @@ def learn_log(record: Record, log: Log | str | os.PathLike[str], missing: str | 
     """Let a bandit learn from a log; see `evenhand.bandit.Bandit.learn`."""
     check_learns_from_counts(record)
     if not isinstance(log, Log):
-        log = read_log(log, missing=MISSING[record.missing] if missing is None else missing)
+        path = path_of(log)
+        reading = kept_with(path)
+        otherwise = None if record.missing == "never" else record.missing
+        log = read_as(path, reading.with_(missing=missing or reading.missing or otherwise))
     unknown = [item for item in log.items if item not in record.arms.place]
     if unknown:
         hint = nearest(unknown[0], record.names) * (len(record.arms) <= HINTED)

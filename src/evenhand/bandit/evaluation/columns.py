@@ -1,0 +1,137 @@
+"""How the columns of a log are read: their usual names, what a user said once, and the file that keeps it."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import math
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from evenhand.core import validate
+from evenhand.core.errors import DataError, EvenhandError, nearest
+from evenhand.core.files import write_text
+
+#: The usual names of each column, in any case. The first is the role's own; of the others a log may have one only.
+COLUMNS = {
+    "timestamp": ("timestamp", "decided", "decided_at", "time", "datetime", "date"),
+    "rewarded": ("rewarded", "rewarded_at", "reward_time", "converted_at"),
+    "decision_id": ("decision_id",),
+    "item_id": ("item_id", "item", "arm", "action", "product", "variant"),
+    "position": ("position",),
+    "reward": ("reward", "click", "clicked", "converted", "conversion", "revenue", "amount", "rating"),
+    "propensity_score": ("propensity_score", "propensity", "pscore", "action_prob", "probability"),
+    "available": ("available",),
+}
+NEEDED = ("timestamp", "item_id", "reward")
+MEANINGS = ("never", "lost", "zero")  # of a missing reward, as in a bandit
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a log is read; what is not said here is asked for, or is as usual.
+
+    Example:
+        >>> Reading({"reward": "euros"}, missing="zero", rewards=(0, 80)).with_(window=86_400.0).window
+        86400.0
+    """
+
+    columns: Mapping[str, str] = field(default_factory=dict)  # the name of a column by its role, where it is another
+    window: float | None = None  # time after a decision in which its reward counts, as in the file; dates: seconds
+    missing: str | None = None  # what a blank means after it: ``"zero"`` or ``"lost"``; or ``"never"`` without a window
+    rewards: tuple[float, float] | None = None  # the smallest and the largest reward that can occur
+    unit: str = ""  # of the rewards, such as ``"€"``
+    rounds: str = "decision"  # or ``"row"``, where every row is a round
+
+    def __post_init__(self) -> None:
+        if self.missing is not None:
+            validate.one_of("missing", self.missing, MEANINGS)
+        validate.one_of("rounds", self.rounds, ("decision", "row"))
+        if self.window is not None:
+            validate.number("window", self.window, 0.0, math.inf)
+            if self.missing == "never":
+                raise EvenhandError("missing='never' is without a window; with one, say missing='zero' or 'lost'")
+        for role, name in self.columns.items():
+            if role not in COLUMNS:
+                turned = f"; the name in the log comes second: columns={ {name: role} }"
+                raise EvenhandError(f"unknown column {role!r}{turned if name in COLUMNS else nearest(role, COLUMNS)}")
+        if self.rewards is not None and not self.rewards[0] < self.rewards[1]:
+            raise EvenhandError(f"rewards must be the smallest and the largest reward, got {self.rewards}")
+
+    def with_(self, **said: Any) -> Reading:
+        """The same with what is said now; None says nothing."""
+        given = {name: value for name, value in said.items() if value is not None}
+        if "missing" in given and "window" not in given:
+            given["window"] = None if given["missing"] == "never" else self.window
+        if "columns" in given:
+            given["columns"] = {**self.columns, **given["columns"]}
+        return replace(self, **given)
+
+    def names(self, known: Sequence[str], source: str) -> dict[str, str]:
+        """The name of every column that exists, by its role."""
+        names, lacking = {}, {}
+        for role, usual in COLUMNS.items():
+            wanted = (self.columns[role],) if role in self.columns else usual
+            existing = [name for name in known if name in wanted or (len(wanted) > 1 and name.lower() in wanted)]
+            own = [name for name in existing if name == wanted[0]] or existing
+            if len(set(own)) > 1:
+                choice = f"columns={ {role: own[0]} }"
+                raise DataError(f"{source} has {', '.join(map(repr, own))}: which is the {role}? Say so with {choice}")
+            if len(own) > 1:
+                raise DataError(f"{source} has several columns {own[0]!r}")
+            if own:
+                names[role] = own[0]
+            elif role in NEEDED or role in self.columns:
+                lacking[role] = wanted[0]
+        if lacking:
+            raise _lacking(lacking, [name for name in known if name not in names.values()], source)
+        return names
+
+    def toml(self) -> str:
+        """What was said, in TOML."""
+        plain = {"window": self.window, "missing": self.missing, "rewards": self.rewards and list(self.rewards)}
+        plain |= {"unit": self.unit or None, "rounds": self.rounds if self.rounds != "decision" else None}
+        lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in plain.items() if value]
+        rows = [f"{role} = {json.dumps(name, ensure_ascii=False)}" for role, name in self.columns.items()]
+        return "\n".join([*lines, *(["", "[columns]", *rows] if rows else []), ""])
+
+
+def kept_at(log: Path) -> Path:
+    """The file beside a log that says how it is read."""
+    return log.with_suffix(".columns.toml")
+
+
+def kept_with(log: Path) -> Reading:
+    """What was said of a log before; nothing where there is no such file."""
+    path = kept_at(log)
+    try:
+        table = tomllib.loads(path.read_text(encoding="utf-8"))
+        return Reading(**table | ({"rewards": tuple(table["rewards"])} if "rewards" in table else {}))
+    except FileNotFoundError:
+        return Reading()
+    except (OSError, ValueError, TypeError) as error:  # also an unknown key, and what `Reading` refuses
+        raise DataError(f"{path} does not say how {log} is read: {error}; mend it or remove it") from None
+
+
+def keep(log: Path, reading: Reading) -> None:
+    """Write down how a log is read, where its folder can be written to."""
+    try:
+        write_text(kept_at(log), f"# How {log.name} is read.\n{reading.toml()}")
+    except OSError:
+        return  # what was said holds for this time
+
+
+def _lacking(lacking: Mapping[str, str], free: Sequence[str], source: str) -> DataError:
+    """The error that columns are missing, and which others may be meant."""
+    meant = {role: _meant(name, free) for role, name in lacking.items()}
+    missing, others = ", ".join(map(repr, lacking.values())), ", ".join(map(repr, free[:20])) or "no other"
+    return DataError(f"{source} has no column {missing}, but {others}; name what is missing with columns={meant}")
+
+
+def _meant(usual: str, known: Sequence[str]) -> str:
+    """The name among the known ones that is probably for a usual one; "…" where none suggests itself."""
+    begins = [name for name in known if usual.startswith(name.lower())]
+    return [*begins, *difflib.get_close_matches(usual, known, cutoff=0.5), "…"][0]
