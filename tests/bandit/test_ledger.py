@@ -460,6 +460,32 @@ def test_a_largest_share_of_a_retired_arm_rests() -> None:
     assert line.rounds == 0
 
 
+def test_a_bandit_from_before_the_ledger_has_a_line_for_each_arm() -> None:
+    bandit = decided(Bandit(["tea", "milk"], "fucb", fractions=[0.1, 0.2]), 30, {"tea": 1.0, "milk": 0.1})
+    old = bandit.dump()
+    old = {name: part for name, part in old.items() if name not in ("ledger", "returned")} | {"format": 1}
+    begun, statistics = old["state"]["begun"], dict(old["statistics"])
+    none = {"dtype": "float64", "values": [0.0, 0.0]}
+    statistics |= {
+        "resets": {"dtype": "float64", "values": [0.0, 2.0]},
+        "lapsed": {"dtype": "float64", "values": [0.0, 1.5]},
+    }
+    del statistics["added"]
+    milk = bandit.audit().lines[1].all_plays
+    rounds, pulls = none | {"values": [0.0, 20.0]}, none | {"values": [0.0, milk - 3.0]}
+    old["state"] = dict(old["state"]) | {"begun": {"rounds": rounds, "pulls": pulls}}
+    old["statistics"] = statistics
+    old["count_history"] = {name: part for name, part in old["count_history"].items() if name != "played"}
+    assert set(begun) == {"rounds", "plays", "carried", "waiting"}
+    audit = Bandit.restored(old).audit()
+    before = [(line.name, line.until, line.forgiven) for line in audit.ledger if line.reason == "before the ledger"]
+    assert before == [("milk", 20, 1.5), ("tea", None, 0.0)]
+    assert [line.due for line in audit.lines] == [
+        pytest.approx(line.paid + (line.deficit or 0.0) + line.forgiven) for line in audit.lines
+    ]
+    decided(Bandit.restored(old), 5, {"tea": 1.0, "milk": 0.1})
+
+
 def test_no_deficit_over_time_is_above_the_largest_so_far() -> None:
     """Units that are reported play other arms than those that were charged when their lease was granted."""
     bandit = Bandit(["tea", "milk"], "fair_random", fractions=[0.5, 0.2], seed=2)
@@ -507,3 +533,16 @@ def test_changes_while_leases_are_open_pay_nothing_twice() -> None:
     line = bandit.audit().lines[0]
     assert line.deficit == pytest.approx(-1.0, abs=1e-6)
     assert line.lapsed == pytest.approx(159.0, abs=1e-6)
+
+
+def test_a_ledger_without_the_rounds_after_which_promises_began_is_read() -> None:
+    bandit = decided(Bandit(["tea", "milk"], "fucb", fractions=[0.1, 0.2]), 30, {"tea": 1.0, "milk": 0.1})
+    bandit.promise({"tea": 0.2}, now=3.0)
+    old = bandit.dump() | {"format": 2}
+    rows = {name: [row[:-1] for row in old["ledger"][name]] for name in ("entries", "openings")}
+    read = Bandit.restored(old | {"ledger": old["ledger"] | rows})
+    assert [(line.name, line.since, line.until) for line in read.audit().ledger] == [
+        ("tea", 0, 30),
+        ("tea", 30, None),
+        ("milk", 0, None),
+    ]

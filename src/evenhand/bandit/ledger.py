@@ -26,6 +26,7 @@ Promised = tuple[Kind, Holder]  # a promise of a kind to an arm or group; a rewa
 #: What can be promised: shares of arms, largest shares of arms, and the same of groups.
 KINDS: tuple[Kind, ...] = get_args(Kind)
 PLAY = int(BILLION)
+BEFORE = "before the ledger"
 #: Alarms: a promise was found missed; it was found kept again, or is in force no more.
 BEHIND, KEPT_AGAIN, ENDED = "promise.behind", "promise.kept_again", "promise.ended"
 

@@ -19,6 +19,7 @@ from evenhand.bandit.arguments import as_plain, from_plain
 from evenhand.bandit.arms import Arms
 from evenhand.bandit.change_log import ChangeLog
 from evenhand.bandit.counts import CountHistory, DeficitHistory
+from evenhand.bandit.earlier import with_ledger, with_rounds
 from evenhand.bandit.leases import Leases
 from evenhand.bandit.ledger import Ledger, alarms_of
 from evenhand.bandit.pending import PendingRewards
@@ -78,6 +79,11 @@ def restored(plain: Any) -> Record:
         plain = dict(plain)
         if plain.pop("checksum") != checksum_of(plain):
             raise StateError("the saved bandit is damaged: its content has another checksum")
+    for earlier, newer in ((1, with_ledger), (2, with_rounds)):
+        try:
+            plain = newer(plain) if plain["format"] == earlier else plain
+        except DAMAGE as error:
+            raise damaged(error) from None
     if plain["format"] != FORMAT:
         raise StateError(f"the saved bandit has format {plain['format']!r}; this version reads format {FORMAT}")
     try:

@@ -108,7 +108,7 @@ class PromiseLine(Answer):
     capped: float  # beyond the limit of the change that ended it
     lapsed: float  # of an advance, what did not count any more
     began: datetime | None  # when it was made; null at the start
-    reason: str  # why it was made
+    reason: str  # why it was made; `before the ledger` for all that an earlier version had counted
     key: str  # id of the API key with which it was made; empty without one
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import create_engine, event, inspect, make_url, text
+from sqlalchemy import create_engine, inspect, make_url, text
 from sqlalchemy.exc import IntegrityError
 
 from evenhand.core.errors import EvenhandError
@@ -164,17 +164,30 @@ def test_tables_of_somebody_else_are_left_alone(database: str) -> None:
     opened.close()
 
 
-def test_a_failed_migration_leaves_nothing(database: str) -> None:
-    def fails(*given: Any, **options: Any) -> None:
-        raise KeyboardInterrupt
+def test_a_failed_migration_leaves_nothing(database: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from alembic.operations import Operations
 
-    event.listen(tables.deliveries, "after_create", fails)
+    make = Operations.create_table
+
+    def fails(operations: Any, name: str, *columns: Any, **options: Any) -> Any:
+        if name == "answers":
+            raise KeyboardInterrupt
+        return make(operations, name, *columns, **options)
+
+    monkeypatch.setattr(Operations, "create_table", fails)
+    monkeypatch.setattr("alembic.op.create_table", lambda *given, **options: fails(_operations(), *given, **options))
     with pytest.raises(KeyboardInterrupt):
         Store.open(database)
-    event.remove(tables.deliveries, "after_create", fails)
     assert names(database) == set()
+    monkeypatch.undo()
     Store.open(database).close()
     assert names(database) > TABLES
+
+
+def _operations() -> Any:
+    from alembic import op
+
+    return op._proxy  # type: ignore[attr-defined]
 
 
 # --- Transactions -----------------------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from typing_extensions import TypedDict, is_typeddict
 from evenhand.bandit import replay, saved
 from evenhand.bandit.arguments import as_plain, from_plain
 from evenhand.bandit.history import Counts, learn_counts
+from evenhand.bandit.ledger import BEFORE
 from evenhand.bandit.record import Record
 from evenhand.bandit.saved import DAMAGE
 from evenhand.core.errors import MissingPart, StateError
@@ -346,11 +347,17 @@ def _fold(bandit: Record, event: Event) -> None:
         case "change":
             if round != bandit.state.round:
                 raise StateError(f"it is of round {round}, which should be {bandit.state.round}")
-            replay.replay_change(bandit, change_of(facts), event.time, event.key or "")
+            replay.replay_change(bandit, change_of(_reasoned(facts)), event.time, event.key or "")
         case "alarm" if round == bandit.state.round:
             replay.replay_alarm(bandit, body["alarm"], body["promises"], event.time)
         case kind:
             raise StateError(f"there is no event {kind!r} of round {round}")
+
+
+def _reasoned(change: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A change as it is read now: before there was a ledger, all that was owed was forgiven, for no reason."""
+    debt = change.get("debt", "forgive" if change["change"] == "bring_back" else "carry")
+    return {**change, "debt": debt, "reason": BEFORE} if debt == "forgive" and not change.get("reason") else change
 
 
 def closed_after(change: str, closed: bool) -> bool:

@@ -1,0 +1,78 @@
+"""How earlier saves are read: what was before there was a ledger has a line per arm."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evenhand.bandit.ledger import BEFORE, PLAY, Entry, Opening
+
+ALONE = {"dtype": "float64"}
+
+
+def with_ledger(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """What format 1 saved, in format 2: nothing is carried yet, and what had lapsed was forgiven."""
+    state, statistics = dict(plain["state"]), dict(plain["statistics"])
+    resets, lapsed = statistics.pop("resets")["values"], statistics.pop("lapsed")["values"]
+    statistics["added"] = ALONE | {"values": [0.0] * len(resets)}  # not known: they count as not available then
+    begun = state["begun"]
+    state["begun"] = _account(begun["rounds"]["values"], begun["pulls"]["values"])
+    state["fairness"] = _memory(state["fairness"], state["begun"], plain)
+    learned = statistics["learned_plays"]["values"]
+    played = [int(plays - other) for plays, other in zip(begun["pulls"]["values"], learned, strict=True)]
+    entries, openings, totals = list[Any](), list[Any](), [[0] * len(played) for _ in range(6)]
+    for place, count in enumerate(resets):
+        if not count:
+            openings.append(["share", place, None, 0, 0, BEFORE, ""])
+            continue
+        owed = round(lapsed[place] * PLAY)
+        until, forgiven, advance = int(begun["rounds"]["values"][place]), max(owed, 0), max(-owed, 0)
+        entry = ["share", place, 0.0, 0, until, None, 0.0, played[place], 0, owed, 0, forgiven, 0, advance, BEFORE, ""]
+        entries.append(entry)
+        ended = (int(count), owed + played[place] * PLAY, played[place], forgiven, 0, advance)
+        for row, value in zip(totals, ended, strict=True):
+            row[place] = value
+    ledger = {"closed": totals, "entries": entries, "openings": openings, "waiting": {}}
+    leases = [_lease(lease) for lease in plain["leases"]]
+    return {
+        **plain,
+        "format": 2,
+        "state": state,
+        "statistics": statistics,
+        "ledger": ledger,
+        "leases": leases,
+        "returned": 0,
+        "count_history": plain["count_history"] | {"played": plain["count_history"]["rounds"]},
+    }
+
+
+def with_rounds(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """What format 2 saved, in format 3: it need not say after which rounds promises began."""
+    whole = {"entries": len(Entry._fields), "openings": 2 + len(Opening._fields)}
+    rows = {name: [[*row, None][:width] for row in plain["ledger"][name]] for name, width in whole.items()}
+    return {**plain, "format": 3, "ledger": {**plain["ledger"], **rows}}
+
+
+def _account(rounds: Sequence[float], plays: Sequence[float]) -> dict[str, Any]:
+    """Accounts in which nothing is carried."""
+    nothing = [0.0] * len(rounds)
+    columns = {"rounds": list(rounds), "plays": list(plays), "carried": nothing, "waiting": list(nothing)}
+    return {name: ALONE | {"values": values} for name, values in columns.items()}
+
+
+def _memory(memory: Any, begun: Mapping[str, Any], plain: Mapping[str, Any]) -> Any:
+    """What a fairness part remembered: of groups and caps, or of recursive queues."""
+    limited = plain["algorithm"] in ("group_ucb", "group_ts") or "bounded_shares" in str(plain["algorithm"])
+    if limited:
+        groups = {"rounds": {"values": []}, "plays": {"values": []}} if memory is None else memory
+        account = _account(groups["rounds"]["values"], groups["plays"]["values"])
+        return {"caps": begun, "groups": account, "group_caps": account}
+    if isinstance(memory, dict) and memory.keys() == {"rounds", "plays"}:
+        return memory | {"carried": ALONE | {"values": [0.0] * len(memory["rounds"]["values"])}}
+    return memory
+
+
+def _lease(lease: Mapping[str, Any]) -> dict[str, Any]:
+    """A lease: the shares at which it was granted are not known, so that nothing of it is owed under later promises."""
+    granted = [[place, 0.0] for place in lease["fresh"]]
+    return {name: value for name, value in lease.items() if name != "fresh"} | {"granted": granted}
