@@ -18,7 +18,7 @@ def offpolicy(
     controls: tuple[Array | float, Array | float] = (0.0, 0.0),
     reach: float = 0.0,
     confidence: float = CONFIDENCE,
-) -> tuple[float, float]:
+) -> tuple[Array, Array]:
     """Sequence of the mean value of a target policy over the rows of a log, whatever the log's policy learned.
 
     ``wR + control`` is at least −k, and its mean given the past is the value ν of the target in that row. With ĉ ≤ 1
@@ -28,14 +28,14 @@ def offpolicy(
     at once, for chances that change with what was learned, and without a bound on the weights; ν may change.
 
     Args:
-        rewards: (rows,), R, in [0, 1], in the order of the decisions; NaN where it may be anything.
-        weights: (rows,), w, the target's chance of what was played over that of the log's policy, given the past.
-        controls: of either end, (rows,) from `controls`, or 0 for inverse propensity scores.
+        rewards: (…, rows), R, in [0, 1], in the order of the decisions; NaN where it may be anything.
+        weights: (…, rows), w, the target's chance of what was played over that of the log's policy, given the past.
+        controls: of either end, (…, rows) from `controls`, or 0 for inverse propensity scores.
         reach: k, with which the controls were made.
         confidence: with which the interval contains the mean value at all times.
 
     Returns:
-        The lower and the upper end, in [0, 1].
+        The lower and the upper ends, each (…,), in [0, 1].
 
     Raises:
         EvenhandError: a reward is outside [0, 1], or a weight is negative or infinite; with the first such row.
@@ -53,12 +53,12 @@ def offpolicy(
     _check(rewards, weights)
     low = _lower(np.nan_to_num(weights * rewards) + controls[0], reach, confidence)
     high = _lower(np.nan_to_num(weights * (1.0 - rewards)) + controls[1], reach, confidence)
-    return min(max(low, 0.0), 1.0), 1.0 - min(max(high, 0.0), 1.0)
+    return np.clip(low, 0.0, 1.0), 1.0 - np.clip(high, 0.0, 1.0)
 
 
 def offpolicy_difference(
     rewards: Array, first: Array, second: Array, confidence: float = CONFIDENCE
-) -> tuple[float, float]:
+) -> tuple[Array, Array]:
     """Sequence of the mean difference of the values of two targets on the same log, by the weights of each.
 
     The score ``w₁R + w₂(1 − R)`` is at least 0 and has the mean ``1 + ν₁ − ν₂``; the rest is as in `offpolicy`.
@@ -76,7 +76,7 @@ def offpolicy_difference(
         _lower(np.nan_to_num(one * rewards) + np.nan_to_num(other * (1.0 - rewards)), 0.0, confidence) - 1.0
         for one, other in ((first, second), (second, first))
     )
-    return max(low, -1.0), -max(high, -1.0)
+    return np.clip(low, -1.0, 1.0), -np.clip(high, -1.0, 1.0)
 
 
 def controls(weights: Array, target: Array, model: Array, played: Array, reach: float) -> tuple[Array, Array]:
@@ -126,7 +126,7 @@ def adaptive(scores: Array, chances: Array, confidence: float = CONFIDENCE) -> t
     experiments, PNAS 118(15), theorem 2 and the weights of constant allocation.
     """
     if not (chances > 0.0).all():
-        row = int(np.argwhere(~(chances > 0.0))[0][-1])
+        row = np.argwhere(~(chances > 0.0))[0][-1]
         raise EvenhandError(f"row {row} has a chance of 0: a value needs a chance above 0 in every row")
     root = np.sqrt(chances)
     total = root.sum(axis=-1)
@@ -135,26 +135,29 @@ def adaptive(scores: Array, chances: Array, confidence: float = CONFIDENCE) -> t
     return value, student(scores.shape[-1], confidence) * error
 
 
-def _lower(scores: Array, reach: float, confidence: float) -> float:
-    """The lower end of the mean of scores of at least −reach, each given the past."""
-    count = len(scores)
+def _lower(scores: Array, reach: float, confidence: float) -> Array:
+    """(…,), the lower end of the mean of scores (…, rows) of at least −reach, each given the past."""
+    count = scores.shape[-1]
     if not count:
-        return -math.inf
-    before = np.cumsum(scores) - scores
-    centre = np.minimum((before + 0.5) / np.arange(1.0, count + 1.0), 1.0)
-    spread = float(((scores - centre) ** 2).sum()) / (1.0 + reach) ** 2
+        return np.full(scores.shape[:-1], -np.inf)
+    total = scores.cumsum(axis=-1)
+    centre = np.minimum((total - scores + 0.5) / np.arange(1.0, count + 1.0), 1.0)
+    spread = ((scores - centre) ** 2).sum(axis=-1) / (1.0 + reach) ** 2
     threshold = math.log(2.0 * len(TILTS) / (1.0 - confidence))
-    tilts = TILTS / (1.0 + reach)
-    return float(linear(tilts * scores.sum() - psi(TILTS) * spread, tilts * count, threshold))
+    tilts = np.reshape(TILTS, (-1, *(1,) * spread.ndim))
+    few = tilts / (1.0 + reach)
+    return linear(few * total[..., -1] - psi(tilts) * spread, few * np.full(spread.shape, float(count)), threshold)
 
 
 def _check(rewards: Array, weights: Array) -> None:
     """Refuse what makes a sequence void, with the first row of it."""
     if (bad := ~(np.isnan(rewards) | ((rewards >= 0.0) & (rewards <= 1.0)))).any():
-        row = int(bad.argmax())
+        place = tuple(np.argwhere(bad)[0])
         raise EvenhandError(
-            f"the reward of row {row} is {rewards[row]:g} on the scale [0, 1]: nothing holds from there"
+            f"the reward of row {place[-1]} is {rewards[place]:g} on the scale [0, 1]: nothing holds from there on"
         )
     if (bad := ~((weights >= 0.0) & np.isfinite(weights))).any():
-        row = int(bad.argmax())
-        raise EvenhandError(f"the weight of row {row} is {weights[row]}: a weight needs a chance above 0 in the log")
+        place = tuple(np.argwhere(bad)[0])
+        raise EvenhandError(
+            f"the weight of row {place[-1]} is {weights[place]}: the log's policy needs a chance above 0 of what it played"
+        )
