@@ -33,6 +33,7 @@ CALLS: dict[str, tuple[list[str], set[str]]] = {
     "client": (["list", "--url", "http://127.0.0.1:9", "--timeout", "0.1"], STUDIES | SERVICE),
     "db": (["compact", "--database", "nowhere.db"], {"fastapi", "matplotlib", "pandas", "uvicorn"}),
     "evaluate": (["nowhere.csv", "--policy", "nothing"], SERVICE | {"httpx", "matplotlib"}),
+    "report": (["a.json"], {"fastapi", "matplotlib", "pandas", "uvicorn"}),
     "export": (["a", "b.csv", "--database", "nowhere.db"], {"fastapi", "matplotlib", "uvicorn"}),
     "verify": (["--database", "nowhere.db"], {"fastapi", "matplotlib", "pandas", "uvicorn"}),
 }

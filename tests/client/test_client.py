@@ -852,6 +852,16 @@ def test_log_is_streamed_to_a_file(tmp_path: Path) -> None:
     assert outside.requests[0].url.params == httpx.QueryParams(query)
 
 
+def test_a_report_is_downloaded_to_a_file(tmp_path: Path) -> None:
+    page = httpx.Response(200, content=b"<p>kept</p>", headers={"Content-Type": "text/html; charset=utf-8"})
+    outside = of(page)
+    outside.client().save_report("drinks", tmp_path / "report.html")
+    assert (tmp_path / "report.html").read_bytes() == b"<p>kept</p>"
+    assert str(outside.requests[0].url) == f"{URL}/v1/allocations/drinks/report"
+    with pytest.raises(DataError, match="the report could not be written to"):
+        outside.client().save_report("drinks", tmp_path / "nowhere" / "report.html")
+
+
 def test_log_that_breaks_off_is_downloaded_again(tmp_path: Path) -> None:
     whole = httpx.Response(200, content=b"PAR1", headers={"Content-Type": "application/vnd.apache.parquet"})
     outside = of(broken(b"PAR1 and much more", kind="application/vnd.apache.parquet"), whole)

@@ -500,6 +500,27 @@ class Bandit:
         received.close(self._record, at := clock(now))
         return audit(Account(self._record), limit, at)
 
+    def save_report(self, path: str | os.PathLike[str], *, now: float | None = None) -> None:
+        """Write a report to be handed on: promises and verdicts, costs, intervals, missing rewards, and changes.
+
+        Args:
+            path: of the HTML file, which is replaced if it exists; it loads nothing, and prints well.
+            now: seconds since the epoch; None for the computer's clock.
+
+        Raises:
+            DataError: the file cannot be written.
+
+        Example:
+            >>> import tempfile
+            >>> path = tempfile.mkdtemp() + "/report.html"
+            >>> Bandit(["tea", "coffee"], "fucb", fractions={"coffee": 0.2}).save_report(path)
+            >>> "<script" in open(path).read()
+            False
+        """
+        from evenhand.bandit.audit.report import report, write
+
+        write(path, report(self.audit(now=now)))
+
     def health(self, now: float | None = None) -> AllocationHealth:
         """What needs attention: promises in arrears, estimates that cannot be trusted, rewards that stay away.
 

@@ -8,7 +8,6 @@ from dataclasses import astuple
 from typing import TYPE_CHECKING
 
 from rich.markup import escape
-from rich.table import Table
 
 from evenhand.cli.rendering import console_for_tables, date, interval, number, plus_minus, show, table_of
 from evenhand.core.errors import number_of
@@ -18,7 +17,7 @@ from evenhand.messages.changes import VALUES
 if TYPE_CHECKING:
     from evenhand.client import LeasedDecision
     from evenhand.messages.audit import Audit
-    from evenhand.messages.lines import Line, PromiseLine
+    from evenhand.messages.lines import Line
     from evenhand.service.store.api_keys import Key
 
 COLOURS = {"accepted": "green", "duplicate": "green", "late": "yellow"}  # of statuses; the others are red
@@ -97,7 +96,7 @@ def show_description(one: answers.Allocation) -> None:
 
 def show_audit(name: str, audit: Audit) -> None:
     """Print what each arm was promised and received; on a narrow terminal without some columns."""
-    from evenhand.messages.audit_text import bounds_rows, fitting
+    from evenhand.messages.audit_text import bounds_rows, fitting, ledger_rows
 
     console = console_for_tables()
     rounds = audit.words.say(number_of(audit.rounds, "round"))
@@ -119,7 +118,8 @@ def show_audit(name: str, audit: Audit) -> None:
         table.columns[0].no_wrap = False
         console.print(table)
     if ended := [line for line in audit.ledger if line.until is not None][-LEDGER:]:
-        console.print(_ledger(ended))
+        heads, *rows = ledger_rows(ended)
+        console.print(table_of(*heads, rows=rows))
     if len(names) < len(cells):
         console.print("[dim]a wider terminal shows more columns, and --json all of them[/dim]", highlight=False)
     for note in audit.notes():
@@ -128,18 +128,6 @@ def show_audit(name: str, audit: Audit) -> None:
         console.print(f"[red]cannot be kept:[/red] {escape(audit.fault)}", highlight=False)
     for warning in audit.warnings:
         console.print(f"[red]warning:[/red] {escape(warning)}", highlight=False)
-
-
-def _ledger(lines: Sequence[PromiseLine]) -> Table:
-    """The last promises that have ended, with the reasons for which they were made; forgiven with what was capped."""
-    heads = ("ended promise to", "share", "rounds", "plays", "owed", "carried", "forgiven", "lapsed", "why")
-    rows = []
-    for line in lines:
-        of = f"{line.name} (at most)" if line.kind in ("cap", "group_cap") else line.name
-        ended = (line.owed, line.carried, line.forgiven + line.capped, line.lapsed)
-        rounds = f"{line.since + 1:,}–{line.until:,}"
-        rows.append((of, number(line.share), rounds, f"{line.plays:,}", *map(number, ended), line.reason))
-    return table_of(*heads, rows=rows)
 
 
 def show_keys(keys: Sequence[Key]) -> None:

@@ -97,7 +97,7 @@ def request(group: typer.Typer, name: str | None = None) -> Callable[[Request], 
 
     def add(function: Request) -> Request:
         def command(url: str, timeout: float, wait: bool, as_json: bool, **arguments: Any) -> None:
-            with _client(url, timeout, wait, arguments.get("name")) as client:
+            with connected(url, timeout, wait, arguments.get("name")) as client:
                 answer = function(client, **arguments)
             if as_json:
                 print_json(answer.json)
@@ -576,7 +576,7 @@ def _planned(plan: Plan) -> Answer:
 
 
 @contextmanager
-def _client(url: str, timeout: float, wait: bool, name: str | None = None) -> Iterator[Client]:
+def connected(url: str, timeout: float, wait: bool, name: str | None = None) -> Iterator[Client]:
     """A client with the API key of the environment; a refusal of the service names the remedy."""
     from evenhand.client import Client, ServiceError
 

@@ -67,6 +67,10 @@ COMMANDS: dict[str, dict[str, Entry]] = {
             "evaluate:evaluate",
             "Estimate from a log what another policy would earn per round, and how often it would play each item",
         ),
+        "report": Entry(
+            "report:report",
+            "Write a report on an allocation, to be handed on, as one HTML page that loads nothing and can be printed",
+        ),
         "export": Entry(
             "store:export",
             "Write the log of an allocation to a file for `evenhand evaluate`, with one row per play",

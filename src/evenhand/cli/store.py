@@ -57,6 +57,10 @@ def verify(
             help="File with the states that were verified the last time; begin after these, and write it anew.",
         ),
     ] = None,
+    checksum: Annotated[
+        str | None,
+        typer.Option(metavar="CHECKSUM", help="Checksum that an event must have, as in a report on an allocation."),
+    ] = None,
     jobs: Jobs = -1,
     own: Import = None,
     as_json: AsJson = False,
@@ -67,11 +71,12 @@ def verify(
         evenhand verify
         evenhand verify drinks --database evenhand.db --json
         evenhand verify --onward verified.json
+        evenhand verify drinks --checksum 5e6b0d7c1f0a4b5f9b3c2d1e0f9a8b7c
     """
     from evenhand.service.store.verify import verify
 
-    with _database(database) as opened:
-        found = verify(opened, names or (), jobs=jobs, sources=own or (), onward=onward)
+    with existing(database) as opened:
+        found = verify(opened, names or (), jobs=jobs, sources=own or (), onward=onward, checksum=checksum)
     if as_json:
         print_json({"verified": found.events, "since": found.since, "faults": list(found.faults)})
     else:
@@ -95,7 +100,7 @@ def upgrade(database: Database = "evenhand.db") -> None:
     """
     from evenhand.service.store.database import HEAD
 
-    with _database(database, read_only=False) as opened:
+    with existing(database, read_only=False) as opened:
         before = opened.revision()
         opened.migrate()
         opened.check_version()
@@ -114,7 +119,7 @@ def backup(
     """
     from evenhand.service.store.repair import backup
 
-    with _database(database) as opened:
+    with existing(database) as opened:
         size = backup(opened, file)
     note(f"copied {opened.name} to {file}, {size:,} bytes")
 
@@ -149,7 +154,7 @@ def restore(
     from evenhand.service.store.repair import restore
 
     file = Path(f"{name}-removed.jsonl") if removed == Path() else removed
-    with _database(database, read_only=False) as opened:
+    with existing(database, read_only=False) as opened:
         found = restore(opened, name, file, from_snapshot)
     note(f"{name} is restored to event {found.last:,}; {found.removed:,} events were moved to {file}")
 
@@ -177,7 +182,7 @@ def compact(
     """
     from evenhand.service.store.compaction import compact
 
-    with _database(database, read_only=False) as opened:
+    with existing(database, read_only=False) as opened:
         found = compact(opened, name, before.replace(tzinfo=UTC).timestamp())
     were = "was" if found.removed == 1 else "were"
     note(
@@ -201,7 +206,7 @@ def erase(
 
     if not yes:
         typer.confirm(f"Erase {name} with all its events from {database}?", abort=True)
-    with _database(database, read_only=False) as opened:
+    with existing(database, read_only=False) as opened:
         events = erase(opened, name)
     note(f"erased {name} with {number_of(events, 'event')}")
 
@@ -219,7 +224,7 @@ def export_all(
     """
     from evenhand.service.store.repair import export_events
 
-    with _database(database) as opened:
+    with existing(database) as opened:
         events, fault = export_events(opened, name, file)
     note(
         f"wrote {number_of(events, 'event')} to {file}" + (f", which says that they are damaged: {fault}" * bool(fault))
@@ -240,13 +245,13 @@ def import_all(
     """
     from evenhand.service.store.repair import import_events
 
-    with _database(database, read_only=False) as opened:
+    with existing(database, read_only=False) as opened:
         events = import_events(opened, file, name)
     note(f"{name} has {events:,} events")
 
 
 @contextmanager
-def _database(name: str, read_only: bool = True) -> Iterator[StoreDatabase]:
+def existing(name: str, read_only: bool = True) -> Iterator[StoreDatabase]:
     """An existing database."""
     from evenhand.service.store.database import Database
 

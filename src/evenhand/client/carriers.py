@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Itera
 from dataclasses import replace
 from functools import wraps
 from os import PathLike
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
@@ -18,7 +19,7 @@ from ..core.errors import DataError
 from ..core.files import whole
 from ..messages.answers import Event
 from . import operations
-from .messages import address
+from .messages import Call, address
 from .operations import Steps
 from .transport import AsyncConnection, Connection
 from .tries import Limits
@@ -204,12 +205,26 @@ class Client:
         Raises:
             DataError: the file cannot be written.
         """
-        target, call, media_type = operations.log(name, path, since, until, estimate)
+        self._save("log", *operations.log(name, path, since, until, estimate))
+
+    def save_report(self, name: str, path: str | PathLike[str]) -> None:
+        """Download a report on an allocation to an HTML file, to be handed on; it is written whole or not at all.
+
+        Args:
+            name: of the allocation.
+            path: of the file.
+
+        Raises:
+            DataError: the file cannot be written.
+        """
+        self._save("report", *operations.report_page(name, path))
+
+    def _save(self, what: str, target: Path, call: Call, media_type: str) -> None:
         try:
             with whole(target) as temporary:
                 self._connection.download(replace(call, url=self.url + call.url), temporary, media_type)
         except OSError as error:
-            raise DataError(f"the log could not be written to {target}: {error}") from None
+            raise DataError(f"the {what} could not be written to {target}: {error}") from None
 
     _event_page = _method(operations.event_page)
 
@@ -314,16 +329,22 @@ class AsyncClient:
         estimate: bool = False,
     ) -> None:
         """Like `Client.log`."""
-        target, call, media_type = operations.log(name, path, since, until, estimate)
+        await self._save("log", *operations.log(name, path, since, until, estimate))
+
+    async def save_report(self, name: str, path: str | PathLike[str]) -> None:
+        """Like `Client.save_report`."""
+        await self._save("report", *operations.report_page(name, path))
+
+    async def _save(self, what: str, target: Path, call: Call, media_type: str) -> None:
         try:
             with whole(target) as temporary:
                 await self._connection.download(replace(call, url=self.url + call.url), temporary, media_type)
         except OSError as error:
-            raise DataError(f"the log could not be written to {target}: {error}") from None
+            raise DataError(f"the {what} could not be written to {target}: {error}") from None
 
     _event_page = _async_method(operations.event_page)
 
 
 complete(AsyncClient, described(Client))
-for _own in ("events", "log"):
+for _own in ("events", "log", "save_report"):
     complete(getattr(AsyncClient, _own), described(getattr(Client, _own)))

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 
 from ..core.errors import DataError, EvenhandError
+from ..core.files import path_of
 from ..messages import answers
 from ..messages.answers import (
     LOG_TYPES,
@@ -513,6 +514,11 @@ def log(name: str, path: str | PathLike[str], since: int, until: int | None, est
         raise DataError(f"the name of a log must end in .csv or .parquet, got {fspath(path)!r}")
     query = {"format": format, "since": since, "until": until, "estimate": str(estimate).lower()}
     return target, Call("GET", path_to(name, "log"), query=query), LOG_TYPES[format]
+
+
+def report_page(name: str, path: str | PathLike[str]) -> tuple[Path, Call, str]:
+    """Where the report on an allocation goes, the call, and the media type of its answer."""
+    return path_of(path), Call("GET", path_to(name, "report")), "text/html; charset=utf-8"
 
 
 def _send(call: Call, shape: type[Record]) -> Steps[tuple[int, Record]]:

@@ -6,7 +6,7 @@ What is shown in a notebook has the colours of the page around it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
 
 from .dataclasses import dataclass
@@ -83,15 +83,18 @@ def paragraph(text: str, strong: bool = False) -> str:
     return f"<p><b>{escape(text)}</b></p>" if strong else f"<p>{escape(text)}</p>"
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: bool = True) -> str:
-    """A table of texts, whose columns but the first are numbers."""
-    right = ' class="n"' if numbers else ' style="text-align:left"'
+def table(
+    columns: Sequence[str], rows: Iterable[Sequence[str]], numbers: bool = True, texts: Collection[str] = ()
+) -> str:
+    """A table of texts, whose columns but the first, and those of some heads, are numbers."""
+    number = ' class="n"' if numbers else ' style="text-align:left"'
+    looks = [' class="t"' if head in texts else number if place else "" for place, head in enumerate(columns)]
 
     def line(cells: Sequence[str], tag: str) -> str:
-        return "".join(f"<{tag}{right if place else ''}>{escape(one)}</{tag}>" for place, one in enumerate(cells))
+        return "".join(f"<{tag}{look}>{escape(one)}</{tag}>" for one, look in zip(cells, looks, strict=True))
 
-    lines = [line(columns, "th"), *(line(row, "td") for row in rows)]
-    return "<table>\n" + "\n".join(f"<tr>{one}</tr>" for one in lines) + "\n</table>"
+    head, *lines = [f"<tr>{one}</tr>" for one in (line(columns, "th"), *(line(row, "td") for row in rows))]
+    return "\n".join(["<table>", f"<thead>{head}</thead>", "<tbody>", *lines, "</tbody>", "</table>"])
 
 
 def chart(bars: Sequence[Bar], legend: Sequence[str] = (), caption: str = "") -> str:
@@ -111,7 +114,7 @@ def chart(bars: Sequence[Bar], legend: Sequence[str] = (), caption: str = "") ->
         below += 14
     if len(shown) < len(bars):
         caption = f"{caption}; " * bool(caption) + f"{len(shown)} of {len(bars)} bars"
-    size = f'width="{left + 370:.0f}" height="{below - 6}"'
+    size = f'width="{left + 370:.0f}" height="{below - 6}" viewBox="0 0 {left + 370:.0f} {below - 6}"'
     drawn = f'<svg xmlns="http://www.w3.org/2000/svg" role="img" {size} font-size="11">{"".join(lines)}</svg>'
     return drawn + _small(caption)
 

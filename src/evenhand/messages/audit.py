@@ -96,6 +96,8 @@ class Audit(Answer):
     name: str | None = None  # of the allocation; null for a `Bandit` outside a store
     # of the last event of the allocation, which every decision, reward and change increases
     sequence: int | None = None
+    # of that event, with which the checksums of all events before it are hashed; `evenhand verify` compares with it
+    checksum: str | None = None
     closed: bool = False  # whether the allocation decides no more
     # names of the API keys with which promises and arms were changed, by their ids
     authors: Mapping[str, str] = field(default_factory=dict)

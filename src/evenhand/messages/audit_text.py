@@ -7,7 +7,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 
 from .answers import CatchUp, Cost, MovedShare
-from .lines import BoundLine, Line
+from .lines import BoundLine, Line, PromiseLine
 from .words import Words
 
 WIDTH = 80  # characters per line
@@ -125,9 +125,13 @@ def _money(
     words: Words, value: float, low: float | None, high: float | None, relative: float | None, could: str
 ) -> str:
     """A cost with its interval, such as "1.2 [0.4, 2.1] of reward, 3.1% of what could have been earned"."""
-    between = "" if low is None or high is None else f" [{low:.3g}, {high:.3g}]"
+    between = "" if low is None or high is None else f" [{_amount(low)}, {_amount(high)}]"
     part = "" if relative is None else f", {100.0 * relative:.2g}% of what could {could} earned"
-    return f"{value:.3g}{between} {words.unit or 'of reward'}{part}"
+    return f"{_amount(value)}{between} {words.unit or 'of reward'}{part}"
+
+
+def _amount(value: float) -> str:
+    return f"{value:.3g}" if abs(value) < 999.5 else f"{value:,.0f}"
 
 
 def effect(
@@ -142,9 +146,10 @@ def effect(
     parts = ["The promises would cost nothing." if cost is None else f"What the promises would cost: {cost.note}"]
     if cost is not None and cost.per_round is not None:
         price = _money(words, cost.per_round, None, None, cost.relative, "be")
-        before = "" if now is None or now.per_round is None else f"; today it is {now.per_round:.3g}"
-        known = cost.low is not None and cost.high is not None
-        sure = f" The cost then lies between {cost.low:.3g} and {cost.high:.3g} (95% interval)." if known else ""
+        before = "" if now is None or now.per_round is None else f"; today it is {_amount(now.per_round)}"
+        sure = ""
+        if cost.low is not None and cost.high is not None:
+            sure = f" The cost then lies between {_amount(cost.low)} and {_amount(cost.high)} (95% interval)."
         parts = [f"Keeping the promises would cost, per round, {price}{before}.{sure}", cost.note]
     computed = "pay with rounds (best shares as computed now → then, not those received)"
     for less, verb in ((True, computed), (False, "get more rounds")):
@@ -181,6 +186,18 @@ def bounds_table(bounds: Sequence[BoundLine]) -> str:
     """The lines of groups and capped arms as text."""
     rows = bounds_rows(bounds)
     return _aligned(rows, 2)
+
+
+def ledger_rows(lines: Sequence[PromiseLine]) -> list[tuple[str, ...]]:
+    """The heads and cells of promises that have ended, with the reasons for them; forgiven with what was capped."""
+    heads = ("ended promise to", "share", "rounds", "plays", "owed", "carried", "forgiven", "lapsed", "why")
+    rows: list[tuple[str, ...]] = [heads]
+    for line in lines:
+        of = plain(line.name) + " (at most)" * (line.kind in ("cap", "group_cap"))
+        numbers = (line.owed, line.carried, line.forgiven + line.capped, line.lapsed)
+        counts = (f"{line.share:.4g}", f"{line.since + 1:,}–{line.until or 0:,}", f"{line.plays:,}")
+        rows.append((of, *counts, *(f"{one:.4g}" for one in numbers), line.reason))
+    return rows
 
 
 def _listed(parts: Sequence[str]) -> str:

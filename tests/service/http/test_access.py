@@ -55,6 +55,7 @@ WANTED = {
     ("GET", "/v1/allocations/{name}/audit"): "read",
     ("GET", "/v1/allocations/{name}/audit.csv"): "read",
     ("GET", "/v1/allocations/{name}/audit.svg"): "read",
+    ("GET", "/v1/allocations/{name}/report"): "read",
     ("GET", "/v1/allocations/{name}/log"): "read",
 }
 #: Bodies with which the routes answer well.

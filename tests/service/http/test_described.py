@@ -93,6 +93,7 @@ def requests(ask: Asking) -> dict[tuple[str, str], list[Callable[[], httpx.Respo
         ("get", f"{ROUTE}/log"): [lambda: ask.get(f"{ONE}/log")],
         ("get", f"{ROUTE}/audit.csv"): [lambda: ask.get(f"{ONE}/audit.csv"), lambda: ask.get(f"{ALL}/none/audit.csv")],
         ("get", f"{ROUTE}/audit.svg"): [lambda: ask.get(f"{ONE}/audit.svg"), lambda: ask.get(f"{ALL}/none/audit.svg")],
+        ("get", f"{ROUTE}/report"): [lambda: ask.get(f"{ONE}/report"), lambda: ask.get(f"{ALL}/none/report")],
         ("get", "/v1/algorithms"): [lambda: ask.get("/v1/algorithms")],
         ("get", "/v1/access"): [lambda: ask.get("/v1/access")],
         ("get", "/healthz"): [lambda: ask.get("/healthz")],

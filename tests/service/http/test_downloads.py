@@ -85,3 +85,28 @@ def test_figures_that_are_asked_for_at_the_same_time_are_right(drinks: Asking) -
 def test_what_there_is_not(drinks: Asking, file: str) -> None:
     refused(drinks.get(f"/v1/allocations/films/{file}"), 404, "unknown_allocation")
     assert "query.limit" in refused(drinks.get(f"{ONE}/{file}?limit=3"), 422, "invalid")["detail"]
+
+
+# --- the report -------------------------------------------------------------------------------------------------------
+
+
+def test_the_report_is_a_page_of_the_last_event(drinks: Asking) -> None:
+    drinks.store.run("drinks", Decide(count=50))
+    drinks.post(f"{ONE}/changes", {"change": "retire", "arm": "tea", "reason": "out of stock"})
+    answer = drinks.get(f"{ONE}/report")
+    assert answer.headers["content-type"] == "text/html; charset=utf-8"
+    assert answer.headers["content-disposition"] == 'attachment; filename="drinks-report.html"'
+    audit = drinks.get(f"{ONE}/audit").json()
+    assert f"event {audit['sequence']}, whose checksum is {audit['checksum']}" in answer.text
+    assert "out of stock" in answer.text
+    assert "Report on drinks" in answer.text
+
+
+def test_the_name_of_an_erased_arm_is_in_no_report(drinks: Asking) -> None:
+    drinks.store.run("drinks", Decide(count=50))
+    drinks.post(f"{ONE}/changes", {"change": "rename", "arm": "tea", "new_name": "Ann Smith"})
+    assert "Ann Smith" in drinks.get(f"{ONE}/report").text
+    drinks.post(f"{ONE}/changes", {"change": "erase", "arm": "Ann Smith"})
+    text = drinks.get(f"{ONE}/report").text
+    assert "Ann Smith" not in text
+    assert "erased-" in text

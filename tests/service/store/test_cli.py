@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import make_url
 
+from evenhand.bandit import Bandit
 from evenhand.bandit.evaluation.log import read_log
 from evenhand.cli import main as cli
 from evenhand.service.store import Decide, Reward, Store
@@ -173,6 +175,23 @@ def test_a_fault_of_the_database_is_printed_once(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     fault = f"evenhand: the database {tmp_path} cannot be used: unable to open database file\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", fault)
+
+
+# --- report -----------------------------------------------------------------------------------------------------------
+
+
+def test_report_reads_a_database_or_a_saved_bandit(run: Run) -> None:
+    before = Path("evenhand.db").read_bytes()
+    assert run("report", "drinks", "--database", "evenhand.db", "--out", "a.html") == (0, "", "wrote a.html\n")
+    assert Path("evenhand.db").read_bytes() == before
+    (checksum,) = re.findall("--checksum ([0-9a-f]{32})<", Path("a.html").read_text())
+    assert run("verify", "drinks", "--checksum", checksum)[0] == 0
+    assert "no event has the checksum" in run("verify", "films", "--checksum", checksum)[2]
+    Bandit(["tea", "coffee"], "ucb1").save("bandit.json")
+    assert run("report", "bandit.json")[0] == 0
+    assert "Nothing has been decided yet." in Path("report.html").read_text()
+    assert "there is no allocation 'mate'" in refused(run, "report", "mate", "--database", "evenhand.db")
+    assert "there is no file none.json" in refused(run, "report", "none.json")
 
 
 # --- verify -----------------------------------------------------------------------------------------------------------

@@ -9,11 +9,13 @@ import pytest
 
 from evenhand.changes import Rename
 from evenhand.core.errors import StateError
-from evenhand.service.store import Change, Decide, Store
+from evenhand.service.store import Change, Decide, ReadAudit, Store
 from evenhand.service.store import verify as verifying
+from evenhand.service.store.allocation import row_of
 from evenhand.service.store.compaction import compact
 from evenhand.service.store.database import Database
 from evenhand.service.store.events import fold
+from evenhand.service.store.reading import stored_audit
 from evenhand.service.store.verify import verify
 from tests.service.store.kit import Clock, change_rows
 
@@ -101,3 +103,27 @@ def test_processes_find_the_same(store: Store, tmp_path: Path, monkeypatch: pyte
     assert (tmp_path / "imported").exists()
     assert verify(store.database, jobs=2, onward=file) == alone
     store.close()
+
+
+def test_a_checksum_is_that_of_an_event_or_a_fault(store: Store) -> None:
+    store.run("drinks", Decide(count=1, available=["tea"]))
+    reported = store.run("drinks", ReadAudit()).checksum
+    store.run("drinks", Decide(count=3))
+    assert store.run("drinks", ReadAudit()).checksum != reported
+    assert verify(store.database, ["drinks"], checksum=reported).faults == ()
+    (fault,) = verify(store.database, ["cups"], checksum=reported).faults
+    assert f"no event has the checksum {reported!r}" in fault
+
+
+def test_the_checksum_of_an_audit_is_that_of_its_last_event_also_where_that_is_not_written_yet(
+    store: Store, clock: Clock
+) -> None:
+    store.create("short", ["tea", "coffee"], "ucb1", seed=1, window=5.0, missing="zero")
+    store.run("short", Decide(count=2))
+    clock.now += 10.0
+    audit = store.run("short", ReadAudit())  # which finds that the windows have passed
+    with store.database.transaction(writes=False) as connection:
+        row = row_of(connection, "short")
+    assert (row.sequence, row.chain) == (audit.sequence, audit.checksum)
+    assert audit.sequence == 4
+    assert stored_audit(store.database, "short", clock.now).lines == audit.lines

@@ -1,4 +1,4 @@
-"""What is downloaded of an allocation: its audit as a table for spreadsheets or as a figure, and its log."""
+"""What is downloaded of an allocation: its audit as a table, as a figure or as a report, and its log."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from evenhand.bandit.audit.report import report
 from evenhand.messages.answers import LOG_TYPES
 from evenhand.messages.audit import Audit
 from evenhand.messages.lines import COLUMNS, VALUES
@@ -25,7 +26,7 @@ from evenhand.service.http.limits import LogDownload
 from evenhand.service.store import ReadAudit
 from evenhand.service.store.export import FORMULA, LogLimits, stream_log
 
-CSV, SVG = "text/csv; charset=utf-8", "image/svg+xml"
+CSV, SVG, HTML = "text/csv; charset=utf-8", "image/svg+xml", "text/html; charset=utf-8"
 FORMULAS = re.compile(FORMULA)
 MAX_CHARACTERS = 2**28  # of available arms per log, which every row repeats
 #: One figure is drawn at a time: matplotlib's settings are those of the whole process.
@@ -63,6 +64,23 @@ async def audit_svg(caller: Reader, service: Services, name: Name) -> Response:
     audit = await service.run(name, ReadAudit())
     content = await asyncio.get_running_loop().run_in_executor(DRAWING, as_svg, audit)
     return _file(content, f"{name}-audit.svg", SVG)
+
+
+@router.get(
+    "/v1/allocations/{name}/report",
+    responses={**errors("unknown_allocation", "invalid"), **text("the report", HTML)},
+    tags=["results"],
+    response_class=Response,
+)
+async def audit_report(caller: Reader, service: Services, name: Name) -> Response:
+    """Download a report to be handed on, as one page that loads nothing and can be printed.
+
+    It says what was promised and kept, what that costs, how sure all this is, which rewards are late or missing, what
+    was changed, with which key and why, which alarms stand, and how to verify it.
+    """
+    audit = await service.with_authors(await service.run(name, ReadAudit()))
+    content = await run_in_threadpool(lambda: report(audit).encode())
+    return _file(content, f"{name}-report.html", HTML)
 
 
 def _file(content: bytes, name: str, media_type: str) -> Response:

@@ -6,6 +6,7 @@ import { html } from './view.js';
 
 // [what it is, the path after that of the allocation, the name of the file where the service gives none]
 const FILES = [
+  ['Report, to be handed on', '/report', 'html'],
   ['Audit, as CSV', '/audit.csv', 'csv'],
   ['Figure, as SVG', '/audit.svg', 'svg'],
   ['Log, as CSV', '/log?format=csv', 'csv'],

@@ -125,6 +125,13 @@ class Allocation:
             self.chain = self.rows[-1]["chain"]
         self.unwritten = []
 
+    def checksum(self) -> str:
+        """Of the last event, also where it is not written yet."""
+        chain = self.chain
+        for event in self.unwritten:
+            chain = str(event.row(self.id, chain, self.bandit.arms.place)["chain"])
+        return chain
+
     def taken(self) -> Snapshot:
         """A snapshot; the next one counts from here."""
         self.snapshot, self.work = self.sequence, 0.0

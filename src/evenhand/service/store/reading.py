@@ -17,8 +17,12 @@ from evenhand.core.errors import EvenhandError
 from evenhand.messages.answers import Allocation, AllocationHealth, Arm, ArmOutcome, Arms, DecisionOutcome, moment
 from evenhand.messages.audit import Audit
 from evenhand.service.store import tables
+from evenhand.service.store.allocation import loaded, row_of
+from evenhand.service.store.api_keys import Keys
 from evenhand.service.store.changes import arm_values
+from evenhand.service.store.checked import isolated
 from evenhand.service.store.commands import CommandContext, Reading, round_of
+from evenhand.service.store.database import Database
 from evenhand.service.store.errors import UnknownDecision
 from evenhand.service.store.events import Event, settings_of
 from evenhand.service.store.reader import available_after, damage_as_state_error
@@ -50,7 +54,19 @@ class ReadAudit(Reading[Audit]):
         """The audit, with the name of the allocation and the sequence of its last event."""
         allocation = context.allocation
         made = audit(Account(allocation.bandit), self.limit, context.now)
-        return replace(made, name=allocation.name, sequence=allocation.sequence, closed=allocation.closed)
+        made = replace(made, sequence=allocation.sequence, checksum=allocation.checksum())
+        return replace(made, name=allocation.name, closed=allocation.closed)
+
+
+def stored_audit(database: Database, name: str, now: float) -> Audit:
+    """The audit of an allocation in a database, which is only read, with the names of its keys."""
+    with database.transaction(writes=False) as connection:
+        row = row_of(connection, name)
+        with isolated(database, name, row.id), damage_as_state_error():
+            allocation = loaded(connection, row, name)
+            allocation.catch_up(connection, row)
+            made = ReadAudit().run(CommandContext(allocation, now, connection, row.sequence))
+    return replace(made, authors={key.id: key.name for key in Keys(database).list()})
 
 
 @dataclass(frozen=True)

@@ -58,6 +58,7 @@ def verify(
     jobs: int = 1,
     sources: Sequence[str] = (),
     onward: Path | None = None,
+    checksum: str | None = None,
 ) -> Verification:
     """Apply all events again, and compare the result with everything else that the database says.
 
@@ -70,6 +71,7 @@ def verify(
         sources: files or modules with parts of your own, which these processes import.
         onward: a file with the states that were verified the last time; those of allocations whose last event is still
             there are gone on from, and the file is written anew. None begins with the first events.
+        checksum: that an event must have, as a report names it; None for none.
 
     Returns:
         The number of verified events by allocation, since which round each has its events, and the faults that were
@@ -94,6 +96,7 @@ def verify(
     with database.transaction(writes=False) as connection:
         faults = [] if names else list(_database_faults(connection))
         rows = _rows(connection, names)
+        faults += [] if checksum is None else _checksum_faults(connection, rows, checksum)
     states = {} if onward is None else _read_states(onward)
     tasks = [(row.name, redecide, None if onward is None else states.get(row.name, "")) for row in rows]
     processes = min(len(tasks), jobs if jobs > 0 else os.cpu_count() or 1)
@@ -186,6 +189,14 @@ def _database_faults(connection: Connection) -> Iterator[str]:
         ).scalar_one()
         if count:
             yield f"{count:,} rows of {table.name} belong to no allocation"
+
+
+def _checksum_faults(connection: Connection, rows: Sequence[Row[Any]], checksum: str) -> list[str]:
+    """Whether no event of some allocations has the checksum; that it is the right one, follows from the replay."""
+    table, ids = tables.events.c, [row.id for row in rows]
+    query = select(table.sequence).where(table.allocation.in_(ids), table.chain == checksum.strip().lower())
+    found = connection.execute(query).first() is not None
+    return [] if found else [f"no event has the checksum {checksum!r}: the events are others, or are not kept any more"]
 
 
 class _Replay:
