@@ -274,7 +274,7 @@ def book() -> PendingRewards:
     """A decision that is closed with one of two rewards, one that is closed without, and one that waits."""
     pending = PendingRewards(AB, plays=2, window=5.0)
     pending.enter(1, [0, 1], 0.0)
-    pending.enter(2, [0], 1.0)
+    pending.enter(2, [0], 1.0, 1, [2.0, 0.25])
     pending.enter(3, [1], 8.0)
     pending.write(1, 1, 1.0)
     pending.close(pending.overdue(6.0))
@@ -290,12 +290,15 @@ def test_a_book_is_restored() -> None:
         "places": [0, 1, 0, -1, 1, -1],
         "known": [1],
         "rewards": [1.0],
+        "tables": [-1, 1, -1],
+        "counting": [[0.0, 0.0], [2.0, 0.25], [0.0, 0.0], [0.0, 0.0], [0.0, 0.0]],
         "settled": [1, 2],
         "closed": [1, 2],
         "latest": 8.0,
     }
     again = PendingRewards.restored(AB, 2, 5.0, plain)
     assert again.dump() == plain
+    assert (again.counting(1, 1), again.counting(2, 0)) == ((-1, 0.0, 0.0), (1, 2.0, 0.25))
     assert again.waiting == {"3": RewardRecord(3, 8.0, {"b": None})}
     assert again.settled == {
         "1": RewardRecord(1, 0.0, {"a": None, "b": 1.0}, closed=True),
@@ -317,6 +320,9 @@ def test_a_book_is_restored() -> None:
         ("places", [0, 1, 0, -1, 1]),
         ("known", [7]),
         ("rewards", ["x"]),
+        ("tables", [-1, 1]),
+        ("tables", [-2, -1, -1]),
+        ("counting", [[0.0, 0.0]]),
         ("settled", [1, 9]),
         ("closed", [0]),
         ("latest", None),

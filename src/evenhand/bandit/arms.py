@@ -19,11 +19,12 @@ class Available(NamedTuple):
     arms: Mask  # (arms,) True where the arm can play
     mask: Mask | None  # the same for a policy: None where all arms can play
     packed: bytes  # the same as packed bits
+    size: int  # how many they are
 
     @classmethod
     def of(cls, arms: Mask) -> Available:
         """From a mask, (arms,)."""
-        return cls(arms, None if arms.all() else arms, np.packbits(arms).tobytes())
+        return cls(arms, None if arms.all() else arms, np.packbits(arms).tobytes(), int(np.count_nonzero(arms)))
 
 
 class Arms:

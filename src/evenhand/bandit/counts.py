@@ -310,7 +310,8 @@ class Statistics:
     def receive(self, place: int, reward: float, delay: float) -> None:
         """A reward of an arm has arrived in time, after a delay in seconds."""
         self.received[place] += 1.0
-        self.learn(place, reward)
+        self.known[place] += 1.0  # as `learn`
+        self.sums[place] += reward
         self.delays[self.count % DELAYS] = delay
         self.count += 1
 

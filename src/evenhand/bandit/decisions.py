@@ -11,6 +11,7 @@ from evenhand.bandit.arms import Available
 from evenhand.bandit.propensities import Propensities, copied, propensities
 from evenhand.bandit.record import Record
 from evenhand.bandit.rewards import close
+from evenhand.bandit.scores import FAINT, GUESS, UNCOUNTED
 from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback, Observation, State
 from evenhand.messages import answers
 from evenhand.messages.answers import ArmPropensity, moment
@@ -42,9 +43,12 @@ def decide(
     if estimate:
         seed = (record.seed, round)
         known = propensities(record.policy, record.state, able.mask, decision, record.arms.place, seed, listed)
-    apply(record, decision, places, able, now)
-    if decision.propensities is not None:
-        arms = [ArmPropensity(names[place], float(decision.propensities.item(place)), 0.0) for place in places]
+    chances, weighed = decision.propensities, None
+    if chances is not None and (chances.item(places[0]) < 1.0 or len(places) > 1) and able.size > 1:
+        weighed = [float(chances.item(place)) for place in places] if np.count_nonzero(chances) == able.size else None
+    apply(record, decision, places, able, now, (), weighed)
+    if chances is not None:
+        arms = [ArmPropensity(names[place], float(chances.item(place)), 0.0) for place in places]
     elif known:
         arms = [known[names[place]] for place in places]
     else:
@@ -53,10 +57,12 @@ def decide(
         facts["arms"] = [one.arm for one in arms]
         if available is not None:
             facts["available"] = listed
-        if decision.propensities is not None or known:
+        if chances is not None or known:
             facts["propensity"] = [one.propensity for one in arms]
-        if decision.propensities is None and known:
+        if chances is None and known:
             facts["stderr"] = [one.stderr for one in arms]
+        if weighed is not None:
+            facts["weighed"] = True
         if silent:
             facts["silent"] = True
     every = tuple(known.values()) if estimate else None
@@ -108,10 +114,27 @@ def apply(
     available: Available,
     now: float,
     given: Container[str] = (),
+    chances: Sequence[float] | None = None,
+    counted: bool = True,
 ) -> None:
-    """Record a decision, whether it was just made or is read from a log."""
+    """Record a decision, whether it was just made or is read from a log.
+
+    ``chances`` are those of the arms that play, if every available arm had one; a decision from before there were sums
+    for differences does not count in them.
+    """
     record.policy.apply(record.state, decision, given, places)
-    record.pending.enter(decision.round, places, now)
+    scores, index, counting = record.scores, UNCOUNTED, list[float]()
+    if counted:
+        if not scores.begins <= now < scores.ends:
+            record.turn(now)
+        able = None if chances is None else available.packed
+        index = scores.places[able] if able in scores.places else scores.opened(able)
+        table = scores.tables[index]
+        table.rounds += 1.0
+        for number, place in enumerate(places):  # in line, as all that every decision does
+            weight = 0.0 if chances is None or table.able is None else 1.0 / max(chances[number], FAINT)
+            counting += weight, scores.earned[place][GUESS]
+    record.pending.enter(decision.round, places, now, index, counting)
     if available.mask is not None:
         record.statistics.miss(available.mask)
     record.availability.add(available.packed)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evenhand.bandit.ledger import BEFORE, PLAY, Entry, Opening
+from evenhand.bandit.scores import UNCOUNTED
 
 ALONE = {"dtype": "float64"}
 
@@ -51,6 +52,19 @@ def with_rounds(plain: Mapping[str, Any]) -> dict[str, Any]:
     whole = {"entries": len(Entry._fields), "openings": 2 + len(Opening._fields)}
     rows = {name: [[*row, None][:width] for row in plain["ledger"][name]] for name, width in whole.items()}
     return {**plain, "format": 3, "ledger": {**plain["ledger"], **rows}}
+
+
+def with_scores(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """What format 3 saved, in format 4: the sums for differences begin with zeros, and earlier rounds do not count."""
+    pending, leases = plain["pending"], []
+    missing = [[0.0, 0.0]] * (len(pending["places"]) - len(pending["known"]))
+    rows = {"tables": [UNCOUNTED] * len(pending["rounds"]), "counting": missing}
+    for lease in plain["leases"]:
+        reports = [[*report, UNCOUNTED] for report in lease["reports"]]
+        played = reports[-1][0] if reports else 0
+        leases.append({**lease, "reports": reports, "guesses": [0.0] * (played * lease["plays"] - len(lease["known"]))})
+    scores: dict[str, Any] = {"since": None, "tables": [], "earned": []}
+    return {**plain, "format": 4, "pending": pending | rows, "leases": leases, "scores": scores}
 
 
 def _account(rounds: Sequence[float], plays: Sequence[float]) -> dict[str, Any]:

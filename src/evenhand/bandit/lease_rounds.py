@@ -9,12 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.bandit import lease_scores
 from evenhand.bandit.arms import RECENT, Available
 from evenhand.bandit.counts import FOLLOWED
 from evenhand.bandit.leases import Lease, Places, Report, golden_step
 from evenhand.bandit.pending import RewardError
 from evenhand.bandit.propensities import copied
 from evenhand.bandit.record import Record
+from evenhand.bandit.scores import UNCOUNTED
 from evenhand.core import validate
 from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import EvenhandError, StateError
@@ -378,7 +380,9 @@ def record_report(
         lease.columns = np.concatenate([lease.columns, np.array(facts.get("columns", ()), dtype=np.int64)])
         lease.rewards = np.concatenate([lease.rewards, np.full((added, lease.plays), np.nan)])
         time = max(now, lease.reports[-1].time) if lease.reports else now
-        lease.reports.append(Report(facts["played"], time, added * lease.plays))
+        counted = not facts.get("uncounted")  # as what is from before there were sums for differences
+        table = lease_scores.count_rounds(record, lease, facts["played"], now) if counted else UNCOUNTED
+        lease.reports.append(Report(facts["played"], time, added * lease.plays, table))
         packed = Available.of(_grown(lease.available, arms)).packed
         for _ in range(min(added, RECENT)):
             record.availability.add(packed)
@@ -391,10 +395,18 @@ def record_report(
     for arm, some in facts["late"].items():
         statistics.late[record.arms.place[arm]] += float(len(some["positions"]))
         lease.fill(record.arms.place[arm], some)
+        if record.missing == "zero":
+            zeros = np.zeros(len(some["positions"]))
+            lease_scores.learn(record, lease, record.arms.place[arm], np.array(some["positions"]), zeros, times=-1.0)
+    for arm, some in facts["rewards"].items():
+        lease.fill(record.arms.place[arm], some)
+    if added > 0:
+        lease_scores.guess(record, lease)
+    for arm, some in facts["rewards"].items():
+        positions, known = np.array(some["positions"], dtype=np.int64), np.array(some["values"], dtype=float)
+        lease_scores.learn(record, lease, record.arms.place[arm], positions, known)
     places, values = _flat(record, facts["rewards"])
     if len(places):
-        for arm, some in facts["rewards"].items():
-            lease.fill(record.arms.place[arm], some)
         received = np.bincount(places, minlength=arms).astype(float)
         statistics.received += received
         statistics.known += received
@@ -481,13 +493,16 @@ def record_closed(record: Record, closed: Mapping[str, int], given: Container[st
     for id, until in closed.items():
         lease = found(record, id)
         rows, columns = np.isnan(lease.rewards[lease.closed : until]).nonzero()
-        places = lease.arms_of(rows + lease.closed)[np.arange(len(rows)), columns]
+        begin, places = lease.closed, lease.arms_of(rows + lease.closed)[np.arange(len(rows)), columns]
         lost = np.bincount(places, minlength=arms).astype(float)
         record.statistics.lost += lost
         lease.closed = until
         for report in lease.reports:
             report.missing = report.missing if report.until > until else 0
         if record.missing == "zero":
+            for place in np.unique(places).tolist():
+                positions = rows[places == place] + begin
+                lease_scores.learn(record, lease, place, positions, np.zeros(len(positions)))
             record.statistics.known += lost
             record.learn_sums(lost, record.reward_range.scaled([0.0])[0] * lost, given)
     record.leases.forget()

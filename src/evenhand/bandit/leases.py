@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.bandit.pending import REMEMBERED, RewardRecord, round_of
+from evenhand.bandit.pending import REMEMBERED, Counting, RewardRecord, round_of
+from evenhand.bandit.scores import UNCOUNTED
 from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import StateError
 from evenhand.core.state import Array, Mask
@@ -33,6 +34,7 @@ class Report:
     until: int  # number of rounds reported up to then
     time: float  # in seconds
     missing: int  # rewards of these rounds that can still arrive
+    table: int = UNCOUNTED  # of the sums in which these rounds count; see `evenhand.bandit.scores`
 
 
 @dataclass
@@ -60,11 +62,12 @@ class Lease:
     returned: bool = False
     rewards: Array = field(default_factory=lambda: np.empty((0, 0)))
     columns: Places = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    guesses: Array = field(default_factory=lambda: np.empty((0, 0)))  # as rewards, what was expected of them
 
     def __post_init__(self) -> None:
         self._ends = np.cumsum(self.counts)
         if len(self.rewards) == 0:
-            self.rewards = np.empty((0, self.plays))
+            self.rewards = self.guesses = np.empty((0, self.plays))
 
     @property
     def last(self) -> int:
@@ -117,12 +120,14 @@ class Lease:
         arms = dict(zip([names[place] for place in places], rewards, strict=True))
         return RewardRecord(round, self._report(position).time, arms, position < self.closed)
 
-    def write(self, round: int, place: int, reward: float) -> None:
-        """Record a reward of one of its rounds."""
+    def write(self, round: int, place: int, reward: float) -> Counting:
+        """Record a reward of one of its rounds; how it counts in differences."""
         position = round - self.first
         (columns,) = (self.arms_of(np.array([position]))[0] == place).nonzero()
         self.rewards[position, columns] = reward
-        self._report(position).missing -= int(position >= self.closed)
+        report = self._report(position)
+        report.missing -= int(position >= self.closed)
+        return report.table, self.weight(place), float(self.guesses[position, columns][0])
 
     def known(self, positions: Places, place: int) -> Array:
         """The rewards that are known of an arm at some positions; NaN where there is none."""
@@ -139,6 +144,16 @@ class Lease:
 
     def _report(self, position: int) -> Report:
         return next(report for report in self.reports if position < report.until)
+
+    def tables_of(self, positions: Places) -> Places:
+        """(positions,), the tables in which they count; see `evenhand.bandit.scores`."""
+        ends, tables = np.array([(report.until, report.table) for report in self.reports]).reshape(-1, 2).T
+        found: Places = tables[np.searchsorted(ends, positions, side="right")]
+        return found
+
+    def weight(self, place: int) -> float:
+        """What a play of an arm weighs in differences, the inverse of its propensity."""
+        return self.size / float(self.counts[self.places == place][0])
 
     def propensity(self, place: int) -> float:
         """The probability with which any of its rounds plays an arm."""
@@ -189,10 +204,11 @@ class Lease:
             "counts": self.counts.tolist(),
             "available": self.available.tolist(),
             "granted": [list(one) for one in self.granted.items()],
-            "reports": [[report.until, report.time, report.missing] for report in self.reports],
+            "reports": [[report.until, report.time, report.missing, report.table] for report in self.reports],
             "known": known.tolist(),
             "rewards": self.rewards.ravel()[known].tolist(),
             "columns": self.columns.tolist(),
+            "guesses": self.guesses[np.isnan(self.rewards)].tolist(),
         }
 
     @classmethod
@@ -201,9 +217,11 @@ class Lease:
         numbers: dict[str, Any] = {
             name: np.array(plain[name], dtype=np.int64) for name in ("places", "counts", "columns")
         }
-        reports = [Report(int(until), float(time), int(missing)) for until, time, missing in plain["reports"]]
+        reports = [Report(int(until), float(time), *map(int, rest)) for until, time, *rest in plain["reports"]]
         rewards = np.full((reports[-1].until if reports else 0) * plain["plays"], np.nan)
         rewards[np.array(plain["known"], dtype=np.int64)] = np.array(plain["rewards"], dtype=float)
+        guesses = np.zeros(len(rewards))
+        guesses[np.isnan(rewards)] = np.array(plain["guesses"], dtype=float)
         lease = cls(
             **{name: plain[name] for name in PLAIN},
             **numbers,
@@ -211,6 +229,7 @@ class Lease:
             granted={int(place): float(share) for place, share in plain["granted"]},
             reports=reports,
             rewards=rewards.reshape(-1, plain["plays"]),
+            guesses=guesses.reshape(-1, plain["plays"]),
         )
         if lease.counts.sum() != lease.size * lease.plays or np.any(lease.counts > lease.size):
             raise StateError("the counts of a saved lease do not fill its rounds")

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.bandit.arms import Arms
+from evenhand.bandit.scores import UNCOUNTED
 from evenhand.core import validate
 from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import EvenhandError, StateError
@@ -22,8 +23,9 @@ REMEMBERED = 10_000
 FORGOTTEN, WAITING, COMPLETE, CLOSED = range(4)  # the status of a decision
 NOBODY = -1  # in the place of an arm where fewer than all plays were used
 SPARE = 100  # rows of forgotten decisions that are never worth removing
-FLOATS = ("times", "rewards")
-COLUMNS = ("rounds", "times", "places", "known", "rewards", "settled", "closed")
+FLOATS = ("times", "rewards", "counting")
+COLUMNS = ("rounds", "times", "places", "known", "rewards", "tables", "counting", "settled", "closed")
+Counting = tuple[int, float, float]  # how a reward counts in differences: its table, its weight, what was expected
 
 
 class RewardError(EvenhandError):
@@ -72,6 +74,8 @@ class PendingRewards:
         self._width, self._unknown = plays, array("d", [np.nan] * plays)
         self._rounds, self._times, self._status = array("q"), array("d"), bytearray()  # (rows,)
         self._places, self._rewards = array("q"), array("d")  # (rows × width,); NaN where a reward is missing
+        self._tables = array("q")  # (rows,), of the sums in which their rounds count
+        self._counting = array("d")  # (rows × width × 2,), with which weight, and what was expected of a reward
         self._settled: deque[int] = deque()  # rounds of decisions that are complete or closed, in that order
         self._first = 0  # no row before this one waits
         self._latest = 0.0  # time of the last decision, while any waits
@@ -86,8 +90,19 @@ class PendingRewards:
         """The last decisions that are complete or closed by id, in the order in which they became so."""
         return {str(round): self._entry(self._row(round)) for round in self._settled}
 
-    def enter(self, round: int, places: Sequence[int], time: float) -> None:
-        """Add a decision; where the clock has jumped back, its time is that of the decision before."""
+    def enter(
+        self,
+        round: int,
+        places: Sequence[int],
+        time: float,
+        table: int = UNCOUNTED,
+        counting: Sequence[float] = (),
+    ) -> None:
+        """Add a decision; where the clock has jumped back, its time is that of the decision before.
+
+        ``table`` and ``counting``, the weight of each play and what is expected of it, are how its rewards count; see
+        `evenhand.bandit.scores`.
+        """
         if self.count:
             time = max(time, self._latest)
         self._latest = time
@@ -95,8 +110,12 @@ class PendingRewards:
         self._times.append(time)
         self._status.append(WAITING)
         self._places.extend(places)
+        self._tables.append(table)
+        self._counting.extend(counting)
         if len(places) < self._width:
             self._places.extend([NOBODY] * (self._width - len(places)))
+        if len(counting) < 2 * self._width:
+            self._counting.extend([0.0] * (2 * self._width - len(counting)))
         self._rewards.extend(self._unknown)
         self.count += 1
 
@@ -114,13 +133,33 @@ class PendingRewards:
         row = self._row(round)
         return row < len(self._rounds) and self._rounds[row] == round and self._status[row] == WAITING
 
-    def write(self, round: int, place: int, reward: float) -> None:
-        """Record a reward that is accepted or late."""
+    def write(self, round: int, place: int, reward: float) -> Counting:
+        """Record a reward that is accepted or late; how it counts."""
         row = self._row(round)
-        begin, end = row * self._width, (row + 1) * self._width
-        self._rewards[self._places.index(place, begin, end)] = reward
+        cell = self._places.index(place, row * self._width, (row + 1) * self._width)
+        self._rewards[cell] = reward
+        counting = self._tables[row], self._counting[2 * cell], self._counting[2 * cell + 1]
         if self._status[row] == WAITING and (self._width == 1 or not self._missing(row)):
             self._settle(row, COMPLETE)
+        return counting
+
+    def counting(self, round: int, place: int) -> Counting:
+        """How the reward of an arm in a round counts."""
+        row = self._row(round)
+        cell = self._places.index(place, row * self._width, (row + 1) * self._width)
+        return self._tables[row], self._counting[2 * cell], self._counting[2 * cell + 1]
+
+    def unknown(self) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
+        """The tables, the places of the arms, and the weights of plays that wait for a reward."""
+        waiting = np.frombuffer(bytes(self._status), dtype=np.uint8) == WAITING
+        places = self._by_row(self._places)
+        missing = np.isnan(self._by_row(self._rewards)) & waiting[:, np.newaxis] & (places != NOBODY)
+        tables = np.repeat(np.array(self._tables)[:, np.newaxis], self._width, axis=1)
+        return tables[missing], places[missing], self._by_row(self._counting[::2])[missing]
+
+    def move(self, moved: Sequence[int]) -> None:
+        """Count rewards in other tables: in ``moved[table]`` in place of each."""
+        self._tables = array("q", [moved[table] if table >= 0 else table for table in self._tables])
 
     def due(self, now: float) -> bool:
         """Whether the window of the oldest waiting decision has passed."""
@@ -174,13 +213,16 @@ class PendingRewards:
         status = np.frombuffer(bytes(self._status), dtype=np.uint8)
         rows = status != FORGOTTEN
         rounds, rewards = np.array(self._rounds)[rows], self._by_row(self._rewards)[rows].ravel()
-        (known,) = np.logical_not(np.isnan(rewards)).nonzero()
+        missing = np.isnan(rewards)
+        (known,) = np.logical_not(missing).nonzero()
         return {
             "rounds": rounds.tolist(),
             "times": np.array(self._times)[rows].tolist(),
             "places": self._by_row(self._places)[rows].ravel().tolist(),
             "known": known.tolist(),
             "rewards": rewards[known].tolist(),
+            "tables": np.array(self._tables)[rows].tolist(),
+            "counting": np.array(self._counting).reshape(-1, self._width, 2)[rows].reshape(-1, 2)[missing].tolist(),
             "settled": list(self._settled),
             "closed": rounds[status[rows] == CLOSED].tolist(),
             "latest": self._latest,
@@ -200,7 +242,7 @@ class PendingRewards:
         return pending
 
     def _fill(self, columns: Mapping[str, NDArray[Any]]) -> None:
-        rounds, times, places, known, values, settled, closed = (columns[name] for name in COLUMNS)
+        rounds, times, places, known, values, tables, counting, settled, closed = (columns[name] for name in COLUMNS)
         rewards, status = np.full(len(rounds) * self._width, np.nan), np.full(len(rounds), WAITING, dtype=np.uint8)
         rewards[known] = values
         for ended, name in ((settled, COMPLETE), (closed, CLOSED)):
@@ -212,7 +254,14 @@ class PendingRewards:
             raise StateError("their rounds or times are inconsistent")
         if len(places) != len(rewards) or np.any(places < NOBODY) or np.any(places >= len(self.arms)):
             raise StateError("they name an unknown arm")
+        missing = np.isnan(rewards)
+        if len(tables) != len(rounds) or np.any(tables < UNCOUNTED) or len(counting) != missing.sum():
+            raise StateError("they count in unknown sums")
         self._rounds, self._times = array("q", rounds.tobytes()), array("d", times.tobytes())
+        self._tables = array("q", tables.tobytes())
+        column = np.zeros((len(rewards), 2))
+        column[missing] = counting.reshape(-1, 2)
+        self._counting = array("d", column.tobytes())
         self._places, self._rewards = array("q", places.tobytes()), array("d", rewards.tobytes())
         self._status, self._settled = bytearray(status.tobytes()), deque(settled.tolist())
         self.count = int(np.count_nonzero(status == WAITING))
@@ -254,6 +303,8 @@ class PendingRewards:
         rows = np.frombuffer(bytes(self._status), dtype=np.uint8) != FORGOTTEN
         self._rounds = array("q", np.array(self._rounds)[rows].tobytes())
         self._times = array("d", np.array(self._times)[rows].tobytes())
+        self._tables = array("q", np.array(self._tables)[rows].tobytes())
+        self._counting = array("d", np.array(self._counting).reshape(-1, 2 * self._width)[rows].tobytes())
         self._places = array("q", self._by_row(self._places)[rows].tobytes())
         self._rewards = array("d", self._by_row(self._rewards)[rows].tobytes())
         self._status = self._status.replace(bytes([FORGOTTEN]), b"")

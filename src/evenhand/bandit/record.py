@@ -18,6 +18,7 @@ from evenhand.bandit.counts import CountHistory, DeficitHistory, Statistics
 from evenhand.bandit.leases import Leases
 from evenhand.bandit.ledger import Ledger, Promised, Stated
 from evenhand.bandit.pending import PendingRewards, RewardRecord, round_of
+from evenhand.bandit.scores import Scores
 from evenhand.core import validate
 from evenhand.core.cohorts import Answers
 from evenhand.core.errors import EvenhandError, Path
@@ -80,6 +81,7 @@ class Record:
         self.chance = Chance(self.seed)
         self.learned = 0
         self.statistics = Statistics.empty(len(names))
+        self.scores = Scores()
         self.ledger = Ledger.of(len(names))
         self.deficit_history = DeficitHistory()
         self.count_history = CountHistory()
@@ -173,6 +175,14 @@ class Record:
         """Give the policy rewards that arrived together: (arms,) their numbers, and their sums on the scale [0, 1]."""
         self.learned += 1
         self.policy.observe(self.state, Feedback(received, sums, answers), self.chance.learning(self.learned), given)
+
+    def turn(self, now: float) -> None:
+        """Go to the month of a time, from which on the sums for differences are kept apart."""
+        moved = self.scores.turn(now)
+        if moved:
+            self.pending.move(moved)
+            for report in (report for lease in self.leases.values() for report in lease.reports):
+                report.table = moved[report.table] if report.table >= 0 else report.table
 
     def find(self, decision: str) -> RewardRecord | None:
         """The rewards of a decision, also of a leased one; None where there is none, or it is no longer remembered."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
-from evenhand.bandit.pending import RewardError, RewardRecord
+from evenhand.bandit.pending import Counting, RewardError, RewardRecord
 from evenhand.bandit.record import Record
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
@@ -44,14 +44,21 @@ def take(
     if not new:
         return
     statistics, lease = record.statistics, record.leases.of(entry.round) if record.leases else None
-    places, rewards = [], []
+    places, rewards, (low, high) = [], [], record.reward_range
     for arm, reward in new:
         place = record.arms.place[arm]
-        (record.pending if lease is None else lease).write(entry.round, place, reward)
+        table, weight, guess = (record.pending if lease is None else lease).write(entry.round, place, reward)
         if entry.closed:
             statistics.late[place] += 1.0
+            if record.missing == "zero":
+                _count_missing(record, place, (table, weight, guess), late=True)
         else:
             statistics.receive(place, reward, max(0.0, now - entry.time))
+            value = (reward - low) / (high - low)
+            off = value - guess
+            record.scores.learn(table, place, 1.0, value, value * value, off * off, weight)
+            if lease is not None:
+                record.scores.lose(table, place, -1.0, weight)
             places.append(place)
             rewards.append(reward)
     record.count_history.received = now
@@ -147,15 +154,28 @@ def record_expiry(record: Record, facts: Mapping[str, Any], given: Container[str
         lease_rounds.record_return(record, lease_rounds.found(record, id))
 
 
+def _count_missing(record: Record, place: int, counting: Counting, late: bool = False) -> None:
+    """Count a missing reward in differences: as 0 where that is what it means, unless it arrives late after all."""
+    table, weight, guess = counting
+    if record.missing == "zero":
+        times, (low, high) = -1.0 if late else 1.0, record.reward_range
+        value = -low / (high - low)
+        off = value - guess
+        record.scores.learn(table, place, times, times * value, times * value * value, times * off * off, weight)
+    if late == (record.missing == "zero"):
+        record.scores.lose(table, place, 1.0, weight)
+
+
 def record_closed(record: Record, closed: Mapping[str, Sequence[str]], given: Container[str] = ()) -> None:
     """Record that the windows of decisions have passed, whether just now or by a log."""
-    record.pending.close(closed)
     pairs = [(int(id), record.arms.place[arm]) for id, arms in closed.items() for arm in arms]
     rounds, places = [round for round, _ in pairs], [place for _, place in pairs]
-    for place in places:
+    for round, place in pairs:
         record.statistics.lost[place] += 1.0
         if record.missing == "zero":
             record.statistics.learn(place, 0.0)
+        _count_missing(record, place, record.pending.counting(round, place))
+    record.pending.close(closed)
     # A policy that learns in the order of rounds is given missing rewards before the next decision.
     if places and record.missing == "zero" and not record.in_order:
         record.learn_rewards(places, [0.0] * len(places), rounds, given)

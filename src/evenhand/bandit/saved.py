@@ -19,11 +19,12 @@ from evenhand.bandit.arguments import as_plain, from_plain
 from evenhand.bandit.arms import Arms
 from evenhand.bandit.change_log import ChangeLog
 from evenhand.bandit.counts import CountHistory, DeficitHistory
-from evenhand.bandit.earlier import with_ledger, with_rounds
+from evenhand.bandit.earlier import with_ledger, with_rounds, with_scores
 from evenhand.bandit.leases import Leases
 from evenhand.bandit.ledger import Ledger, alarms_of
 from evenhand.bandit.pending import PendingRewards
 from evenhand.bandit.record import Record
+from evenhand.bandit.scores import Scores
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, MissingPart, StateError
 from evenhand.core.files import path_of, write_whole
@@ -32,7 +33,7 @@ from evenhand.core.state import restore as restore_record
 from evenhand.core.version import __version__
 from evenhand.messages.words import Words
 
-FORMAT = 3
+FORMAT = 4
 #: Errors that a damaged description leads to.
 DAMAGE = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
@@ -59,6 +60,7 @@ def dump(record: Record) -> dict[str, Any]:
         "pending": record.pending.dump(),
         "leases": record.leases.dump(),
         "statistics": dump_record(record.statistics),
+        "scores": record.scores.dump(),
         "ledger": record.ledger.dump(),
         "deficit_history": record.deficit_history.dump(),
         "count_history": record.count_history.dump(),
@@ -79,7 +81,7 @@ def restored(plain: Any) -> Record:
         plain = dict(plain)
         if plain.pop("checksum") != checksum_of(plain):
             raise StateError("the saved bandit is damaged: its content has another checksum")
-    for earlier, newer in ((1, with_ledger), (2, with_rounds)):
+    for earlier, newer in ((1, with_ledger), (2, with_rounds), (3, with_scores)):
         try:
             plain = newer(plain) if plain["format"] == earlier else plain
         except DAMAGE as error:
@@ -135,6 +137,7 @@ def _fill(record: Record, plain: Mapping[str, Any]) -> None:
     record.pending = PendingRewards.restored(record.arms, record.plays, record.pending.window, plain["pending"])
     record.leases = Leases.restored(plain["leases"])
     record.statistics = restore_record(record.statistics, plain["statistics"])
+    record.scores = Scores.restored(plain["scores"])
     record.ledger = Ledger.restored(plain["ledger"], len(record.arms))
     record.deficit_history = DeficitHistory.restored(plain["deficit_history"])
     record.count_history = CountHistory.restored(plain["count_history"])

@@ -31,7 +31,7 @@ from evenhand.messages.changes import CHANGES, ChangeRecord, change_of
 from evenhand.service import json as fast
 from evenhand.service.store.arms import FORMS, numbered
 
-VERSION = 1  # of the bodies of events that this version of the package writes
+VERSION = 2  # of the bodies of events that this version of the package writes
 encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode  # made once, as events are many
 STRICT = with_config(ConfigDict(extra="forbid"))
 Number = Annotated[int, Field(ge=0)]  # of an arm
@@ -64,6 +64,8 @@ class Decided(TypedDict):
     propensity: NotRequired[list[float]]  # of each of `arms`
     stderr: NotRequired[list[float]]  # of the propensities, where they are estimated
     silent: NotRequired[bool]  # a reward of the round before was missing
+    weighed: NotRequired[bool]  # every arm that could play had a chance, so that the rewards have weights
+    uncounted: NotRequired[bool]  # it is of version 1: it does not count in differences
     memory: NotRequired[dict[str, Any]]  # what parts of the policy remember now
 
 
@@ -119,6 +121,7 @@ class Reported(TypedDict):
     late: dict[Number, LeasedRewards]  # those that came after their window
     finished: bool  # the other rounds are returned
     columns: NotRequired[list[int]]  # of the rounds that it adds, of a lease for units
+    uncounted: NotRequired[bool]  # as of a decision
     memory: NotRequired[dict[str, Any]]
 
 
@@ -215,7 +218,9 @@ BODIES: dict[str, TypeAdapter[Any]] = {
 KINDS = tuple(BODIES)
 ORDINARY = ("decide", "lease", "report", "reward")  # without numbers that only Python's JSON has
 #: By kind and version, how the body of an event becomes one of the next version.
-UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {}
+UPCASTS: dict[tuple[str, int], Callable[[dict[str, Any]], dict[str, Any]]] = {
+    (kind, 1): lambda body: body | {"uncounted": True} for kind in ("decide", "report")
+}
 
 
 class Event(NamedTuple):

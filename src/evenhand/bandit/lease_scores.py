@@ -1,0 +1,69 @@
+"""How leased rounds count in differences; see `evenhand.bandit.scores`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenhand.bandit.leases import Lease, Places
+from evenhand.bandit.record import Record
+from evenhand.bandit.scores import LEAST, LOST, NUMBER, OPEN, OPEN2, SUM, Kind
+from evenhand.core.state import Array
+
+
+def count_rounds(record: Record, lease: Lease, until: int, now: float) -> int:
+    """Count the rounds of a lease up to one, from those that were reported on; the table of these."""
+    if not record.scores.begins <= now < record.scores.ends:
+        record.turn(now)
+    leased = np.zeros(len(record.arms), dtype=bool)
+    leased[lease.places] = True
+    kind: Kind = "leased" if lease.salt is None else "units"
+    place = record.scores.opened(np.packbits(leased).tobytes() if len(lease.places) > 1 else None, kind)
+    table = record.scores.tables[place]
+    begin = max((report.until for report in lease.reports if report.table != place), default=0)
+    before = _plays(lease, begin, lease.played)
+    plays, weights = _plays(lease, begin, until), lease.size / lease.counts
+    rounds = float((plays * weights).max() - (before * weights).max())
+    table.rounds += rounds
+    added = (plays - before).tolist()
+    for arm, count, weight in zip(lease.places.tolist(), added, weights.tolist(), strict=True):
+        row = table.rows[arm]
+        row[LOST] += count
+        if table.able is not None:
+            row[LEAST] = min(row[LEAST], 1.0 / weight)
+            row[OPEN] += rounds
+            row[OPEN2] += rounds * weight
+    return place
+
+
+def _plays(lease: Lease, begin: int, end: int) -> Array:
+    """(leased arms,), the plays from one position to another."""
+    plays = np.bincount(lease.arms_of(np.arange(begin, end)).ravel(), minlength=int(lease.places.max()) + 1)
+    return plays[lease.places].astype(float)
+
+
+def guess(record: Record, lease: Lease) -> None:
+    """Fix what is expected of the rewards of new rounds: by those of the arm before, also at positions before."""
+    low, high = record.reward_range
+    positions = np.arange(len(lease.guesses), lease.played)
+    new = np.zeros((len(positions), lease.plays))
+    arms, scaled = lease.arms_of(positions), (lease.rewards[positions] - low) / (high - low)
+    for place in lease.places.tolist():
+        mine = scaled[arms == place]
+        seen, total = (np.cumsum(part) - part for part in (~np.isnan(mine) * 1.0, np.nan_to_num(mine)))
+        earned = record.scores.earned[place]
+        new[arms == place] = (earned[SUM] + total + 0.5) / (earned[NUMBER] + seen + 1.0)
+    lease.guesses = np.concatenate([lease.guesses, new])
+
+
+def learn(record: Record, lease: Lease, place: int, positions: Places, rewards: Array, times: float = 1.0) -> None:
+    """Rewards of an arm at some positions are known; with −1 times, they are not known after all."""
+    rows, columns = (lease.arms_of(positions) == place).nonzero()
+    low, high = record.reward_range
+    values, tables = (rewards[rows] - low) / (high - low), lease.tables_of(positions[rows])
+    weight = lease.weight(place)
+    off = values - lease.guesses[positions[rows], columns]
+    for table in np.unique(tables).tolist():
+        mine, there = values[tables == table], off[tables == table]
+        total, squares, spread = (times * float(np.cumsum(part)[-1]) for part in (mine, mine * mine, there * there))
+        record.scores.learn(table, place, times * len(mine), total, squares, spread, weight)
+        record.scores.lose(table, place, -times * len(mine), weight)
