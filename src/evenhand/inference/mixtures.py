@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
@@ -10,7 +11,10 @@ from evenhand.core.state import Array
 
 #: λ of empirical Bernstein bounds, in (0, 1); the smallest serves up to a billion of summed squares.
 TILTS: Array = 0.75 * 3.0 ** -np.arange(9.0)
+#: Logarithm of a mixture at x, and its slope, each (…,): convex and decreasing.
+Evidence: TypeAlias = Callable[[Array], tuple[Array, Array]]
 STEPS = 4  # of Newton's method
+HALVES = 22  # of an interval, until its length does not matter
 
 
 def psi(tilt: Array | float) -> Array:
@@ -18,28 +22,50 @@ def psi(tilt: Array | float) -> Array:
     return np.asarray(-np.log1p(-np.asarray(tilt)) - tilt)
 
 
-def root(start: Array, exponents: Callable[[Array], tuple[Array, Array]], threshold: float) -> Array:
-    """Where ``ln Σ exp(e_k(x))`` has fallen to the threshold, by Newton's method from the left.
+def mixed(values: Array, slopes: Array) -> tuple[Array, Array]:
+    """Logarithm of the mean of the exponentials of values (components, …), and its slope."""
+    top = values.max(axis=0)
+    parts = np.exp(values - top)
+    total = parts.sum(axis=0)
+    return top + np.log(total / len(values)), (parts * slopes).sum(axis=0) / total
 
-    Each e_k is convex and decreasing, so that no step goes beyond the root: the result is a valid lower end after any
-    number of steps, and never below the start.
 
-    Args:
-        start: (…,), at most the root.
-        exponents: of x (…,), the values and the slopes of e_k, each (components, …).
-        threshold: ``ln(1/α)``, for components whose weights sum to 1.
+def root(start: Array, evidence: Evidence, threshold: float) -> Array:
+    """Where evidence has fallen to the threshold, ``ln(1/α)``, by Newton's method from the left.
+
+    No step goes beyond the root of a convex function, so the result is a valid lower end after any number of steps.
     """
     for _ in range(STEPS):
-        values, slopes = exponents(start)
-        top = values.max(axis=0)
-        parts = np.exp(values - top)
-        total = parts.sum(axis=0)
-        excess = np.maximum(top + np.log(total) - threshold, 0.0)
-        start = start + excess * total / -(parts * slopes).sum(axis=0)
+        value, slope = evidence(start)
+        start = start + np.maximum(value - threshold, 0.0) / -slope
     return start
 
 
 def linear(intercepts: Array, slopes: Array, threshold: float) -> Array:
-    """(…,), the same for ``e_k(x) = intercept_k − slope_k x``, from the union of the components; slopes are above 0."""
-    start = ((intercepts - threshold) / slopes).max(axis=0)
-    return root(start, lambda x: (intercepts - slopes * x, -slopes), threshold)
+    """(…,), the root for components ``exp(intercept − slope x)``, from that of the best one; slopes are above 0."""
+    start = ((intercepts - threshold - np.log(len(intercepts))) / slopes).max(axis=0)
+    return root(start, lambda x: mixed(intercepts - slopes * x, -slopes), threshold)
+
+
+def least_sum(first: Evidence, second: Evidence, near: tuple[Array, Array], threshold: float) -> Array:
+    """(…,), at most the smallest ``x + y`` in [0, 1]² at which ``F(x) + G(y)`` is not above the threshold.
+
+    For every price k, ``(min (F + kx) + min (G + ky) − threshold)/k`` is a lower bound; the prices are those at two
+    points near by, and one between. So the product of two supermartingales is used, which costs the level once.
+    """
+    one, other = -first(near[0])[1], -second(near[1])[1]
+    found = np.full(np.shape(one), -np.inf)
+    for price in (one, np.sqrt(one * other), other):
+        lowest = _lowest(first, price) + _lowest(second, price)
+        found = np.maximum(found, (lowest - threshold) / price)
+    return found
+
+
+def _lowest(evidence: Evidence, price: Array) -> Array:
+    """(…,), the smallest ``F(x) + kx`` over [0, 1], by bisection of its slope; of a tangent, so never too large."""
+    left, width = np.zeros(np.shape(price)), 1.0
+    for _ in range(HALVES):
+        width /= 2.0
+        left = np.where(evidence(left + width)[1] + price <= 0.0, left + width, left)
+    value, slope = evidence(left)
+    return value + price * left + np.minimum(slope + price, 0.0) * width

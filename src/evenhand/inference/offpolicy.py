@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array
@@ -98,7 +99,9 @@ def offpolicy_difference(
     return np.clip(ends[0], -1.0, 1.0), -np.clip(ends[1], -1.0, 1.0)
 
 
-def controls(weights: Array, target: Array, model: Array, played: Array, reach: float) -> tuple[Array, Array]:
+def controls(
+    weights: Array, target: Array, model: Array, played: NDArray[np.intp], reach: float
+) -> tuple[Array, Array]:
     """What a model of the rewards adds to the scores of `offpolicy`, of mean 0 given the past: m and m', (rows,).
 
     ``m = Σ_a π(a) q(a) − w(A) q(A)`` with ``q(a) = min(r̂(a), k/w(a))``, and m' likewise from 1 − r̂; so the doubly
@@ -173,8 +176,7 @@ def _lower(parts: Sequence[tuple[Array, float]], confidence: float) -> Array:
         few = tilts / (1.0 + reach)
         intercepts.append(few * scores.sum(axis=-1) - psi(tilts) * spread)
         slopes.append(few * np.full(spread.shape, max(count, 1e-9)))
-    threshold = math.log(2.0 * len(parts) * len(TILTS) / (1.0 - confidence))
-    return linear(np.concatenate(intercepts), np.concatenate(slopes), threshold)
+    return linear(np.concatenate(intercepts), np.concatenate(slopes), math.log(2.0 / (1.0 - confidence)))
 
 
 def _check(rewards: Array, weights: Array) -> None:
