@@ -94,6 +94,16 @@ def test_known_chances_narrow_a_difference_of_rare_rewards() -> None:
     assert 2.0 * (narrow[1] - narrow[0]) < wide[1] - wide[0]
 
 
+def test_a_chance_that_was_tiny_and_never_taken_tells_nothing() -> None:
+    """An arm of mean 1 that plays in 500 of the first 1,000 rounds, and then has a chance of 1e-9 for 100,000."""
+    zero, once = np.zeros(1), np.array([1000.0])
+    never = Scores(zero, zero, zero, zero, zero, least=1.0)
+    for least, right in ((1e-9, True), (0.5, False)):  # the second is what was played only
+        arm = Scores(once, once, 2.0 * once, 2.0 * once, 2.0 * once, least=np.array([least]))
+        _, high = weighted(arm, never, np.array([101_000.0]))
+        assert (high[0] >= 1.0) == right
+
+
 def test_a_mean_is_mirrored_and_never_much_wider_than_by_counts() -> None:
     count, total = np.geomspace(10.0, 1e6, 9), np.geomspace(10.0, 1e6, 9) * 0.05
     low, high = mean(Sums(count, total, total * 0.95))

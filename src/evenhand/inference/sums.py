@@ -39,7 +39,8 @@ class Scores:
 
     p is the chance of the played arm given the past. A round counts where every compared arm had a chance above 0, so
     that the sums of all compared arms are over the same rounds. Rewards R are scaled to [0, 1]. The first five are over
-    plays whose reward is known.
+    plays whose reward is known. The smallest chance is over all rounds that count, also those in which the arm did not
+    play: a chance that was tiny and never taken leaves no other trace.
     """
 
     plays: Array  # Σ 1/p
@@ -49,7 +50,7 @@ class Scores:
     squares: Array  # Σ R²/p²
     open: Array | float = 0.0  # Σ 1/p over plays whose reward is not known
     open_squared: Array | float = 0.0  # Σ 1/p² over these
-    least: Array | float = 0.0  # the smallest chance that the arm ever had in a round that counts; 0 where unknown
+    least: Array | float = 0.0  # smallest chance in any round that counts, played or not; 0 where unknown
 
 
 def simultaneous(confidence: float, comparisons: int) -> float:
