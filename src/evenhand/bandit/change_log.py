@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -66,11 +66,11 @@ class ChangeLog(deque[Change]):
     def __init__(self) -> None:
         super().__init__(maxlen=KEPT)
 
-    def excerpt(self, names: Sequence[str]) -> tuple[ChangeMade, ...]:
-        """The changes as an audit shows them."""
+    def excerpt(self, names: Sequence[str], say: Callable[[str], str]) -> tuple[ChangeMade, ...]:
+        """The changes as an audit shows them, in the words of the allocation."""
         from evenhand.messages.lines import ChangeMade
 
-        return tuple(ChangeMade(moment(one.time), one.round, one.text(names), one.reason, one.key) for one in self)
+        return tuple(ChangeMade(moment(one.time), one.round, say(one.text(names)), one.reason, one.key) for one in self)
 
     def dump(self) -> list[dict[str, Any]]:
         """Plain JSON values."""

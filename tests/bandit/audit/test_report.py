@@ -79,6 +79,7 @@ def test_every_promise_has_its_verdict_and_every_change_its_reason() -> None:
     bandit = lived(["tea", "coffee", "mate"], words={"unit": "€", "round_name": "visitors", "arm_name": "drinks"})
     bandit.promise({"tea": 0.4}, reason="the supplier pays", now=60.0)
     bandit.retire("mate", reason="out of stock", now=61.0)
+    bandit.rename("coffee", "an arm", now=61.5)
     made = bandit.audit(now=62.0)
     page = report(made)
     kept = section(page, "What was promised, and what was kept")
@@ -90,8 +91,9 @@ def test_every_promise_has_its_verdict_and_every_change_its_reason() -> None:
     assert made.verdict in Page(page).text
     assert audit_text.cost(made.cost, made.words)[1:] in Page(page).text
     changed = section(page, "What was changed, with which key, and why")
+    assert "the drink an arm received this name" in changed
     assert changed.index("out of stock") < changed.index("the supplier pays")
-    assert not re.search(r"\barms?\b|\brounds?\b", Page(page).text)
+    assert not re.search(r"\barms?\b|\brounds?\b", Page(page).text.replace("an arm", ""))
 
 
 def test_keys_have_their_names_and_the_checksum_its_command() -> None:

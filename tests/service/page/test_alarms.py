@@ -18,7 +18,7 @@ def standing(server: Server, name: str) -> int:
 
 
 def test_alarms_are_stated_and_end(server: Server, visiting: Visiting) -> None:
-    make(server, "sirens", ["tea", "coffee"], {"tea": 0.5})
+    make(server, "sirens", ["1", "coffee"], {"1": 0.5}, words={"arm_name": "films"})
     decide(server, "sirens", 40, ["coffee"])
     until(lambda: standing(server, "sirens") == 1, lambda: "no alarm was stated")
     with visiting(viewport=PHONE) as seen:
@@ -29,7 +29,7 @@ def test_alarms_are_stated_and_end(server: Server, visiting: Visiting) -> None:
         expect(stands.get_by_role("listitem")).to_contain_text(audit(server, "sirens")["alarms"][0]["text"])
         stated = page.get_by_role("region", name="What was stated lately").locator(".stated > li")
         expect(stated).to_have_count(1)
-        expect(stated).to_contain_text("missed tea is 20 plays behind the 50% that it was promised")
+        expect(stated).to_contain_text("missed film 1 is 20 plays behind the 50% that it was promised")
         decide(server, "sirens", 60)
         until(lambda: standing(server, "sirens") == 0, lambda: "the alarm did not end")
         expect(stands).to_contain_text("None. An alarm is stated where a promise is missed")

@@ -84,7 +84,7 @@ class Account:
         self.first = times.times[0] if times.times else None  # when the first round was decided, in seconds
         self.decided, self.rewarded = times.decided, times.received  # when the last decision and reward were
         self.alarms = record.alarms
-        self.changes_made = record.changes.excerpt(self.names)
+        self.changes_made = record.changes.excerpt(self.names, self.say)
 
     @cached_property
     def scores(self) -> Array | None:

@@ -6,6 +6,7 @@ import { address, link, where } from './route.js';
 import { LATELY, stated } from './stated.js';
 import { Form, Problem } from './submit.js';
 import { Ago, Name, html } from './view.js';
+import { say } from './words.js';
 
 const SHOWN = 50; // of these alarms, at most
 const STATED = {
@@ -118,11 +119,14 @@ function Standing({ alarms }) {
   return html`<ul>${alarms.map(one)}</ul>`;
 }
 
+// What was stated of a promise, in the words of the allocation; the name stays as it is.
+const inWords = ({ text, arm, group }) => text.split(arm ?? group).map(say).join(arm ?? group);
+
 function Stated({ events }) {
   if (events === null) return html`<p class="note">Loading…</p>`;
   if (events.length === 0) return html`<p>No alarm among the last ${whole(LATELY)} events.</p>`;
   const one = ({ sequence, time, round, data }) => html`<li key=${sequence}><time datetime=${time}>${moment(time)}</time>, after round ${whole(round)}
-    ${data.promises.map(({ text }) => html`<p><${Badge} ...${STATED[data.alarm] ?? { state: 'plain', text: data.alarm }} /> <bdi>${text}</bdi></p>`)}</li>`;
+    ${data.promises.map((promise) => html`<p><${Badge} ...${STATED[data.alarm] ?? { state: 'plain', text: data.alarm }} /> <bdi>${inWords(promise)}</bdi></p>`)}</li>`;
   return html`<ul class="stated">${events.slice(0, SHOWN).map(one)}</ul>`;
 }
 

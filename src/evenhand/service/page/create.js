@@ -27,10 +27,11 @@ const MADE_FOR = {
   changing: 'means that change',
 };
 
+// What the answers of `evenhand which` to the same question mean for a reward that is missing.
 const MISSING = {
-  zero: 'It counts as 0: only successes are reported',
-  lost: 'It says nothing, and is given up',
-  never: 'It is still to come: every reward is reported, also 0',
+  zero: 'Only successes, within some time: what has not come by then counts as 0',
+  never: 'Every reward is sent, also zeros: what is missing is still to come',
+  lost: 'Some are never sent, whatever they are: what has not come in time says nothing',
 };
 
 const NAME = '[A-Za-z0-9][A-Za-z0-9._\\-]*';
@@ -185,7 +186,7 @@ export class Create extends Form {
         onChange=${(arms) => this.set({ arms })} />
       ${grouped && html`<${GroupFields} ...${{ groups, arms, plays, faults, tried }} onChange=${(groups) => this.set({ groups })} />`}
       <${Preview} fractions=${promised ? fractions : null} bounded=${grouped} ...${{ wrong, plays, preview }} />
-      ${this.choice('missing', 'What does a missing reward mean?', Object.entries(MISSING))}
+      ${this.choice('missing', 'Are failures reported, too?', Object.entries(MISSING))}
       ${missing !== 'never' && html`<div class="row">
         ${this.text('window', 'Wait for a reward', { ...number, min: 0 })}
         ${this.select('unit', 'Unit', Object.keys(UNITS).map((unit) => [unit, unit]))}
