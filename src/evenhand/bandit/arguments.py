@@ -38,6 +38,11 @@ class RewardRange(NamedTuple):
         return cls(low, high)
 
     @property
+    def width(self) -> float:
+        """The largest difference of two rewards."""
+        return self.high - self.low
+
+    @property
     def unit(self) -> Unit | None:
         """The unit for a policy's state; None where it is the scale [0, 1]."""
         return None if self == (0.0, 1.0) else Unit(self.low, self.high - self.low)

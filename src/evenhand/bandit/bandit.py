@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from evenhand.bandit import decisions, history
 from evenhand.bandit import rewards as received
@@ -19,6 +19,7 @@ from evenhand.policy.composition import Policy
 if TYPE_CHECKING:
     from evenhand.bandit.evaluation.learning import Learned
     from evenhand.bandit.evaluation.log import Log
+    from evenhand.core.intervals import Difference
     from evenhand.messages.audit import Audit
 
 
@@ -520,6 +521,56 @@ class Bandit:
         from evenhand.bandit.audit.report import report, write
 
         write(path, report(self.audit(now=now)))
+
+    def differences(
+        self,
+        control: str | None = None,
+        *,
+        of: Literal["arms", "groups"] = "arms",
+        month: str | None = None,
+        assume: Literal["lost independently", "the window is over"] | None = None,
+        confidence: float = 0.95,
+        now: float | None = None,
+    ) -> tuple[Difference, ...]:
+        """Differences of mean rewards, with intervals that hold at all times at once, however often one looks.
+
+        Where all arms that could play had a known chance above 0 in at least a tenth of the rounds, each reward of
+        these rounds is weighted by 1/p, and the difference is the mean one over them: that holds whatever changes over
+        time. Otherwise it is that of the two arms' own means, which holds only if nothing common changed meanwhile.
+        Each interval says what is claimed of it, and under which premises. All of them hold at once with the given
+        confidence. What was learned elsewhere does not count.
+
+        Args:
+            control: the arm or group with which all others are compared; None for all pairs.
+            of: ``"groups"`` for the groups that are promised shares, each the mean of its arms.
+            month: a calendar month (UTC) such as ``"2026-11"``, whose rewards alone count; the last 13 are known. None
+                for all rounds.
+            assume: what to assume of rewards that are not known; None for the worst: that a reward depends on whether
+                and when it arrives. ``"lost independently"``: it does not, nor on its arm. ``"the window is over"``,
+                with ``missing="zero"``: those that are awaited, or came late, are 0.
+            confidence: with which all intervals hold, above 0 and below 1.
+            now: seconds since the epoch; None for the computer's clock.
+
+        Returns:
+            A difference for each pair, in the order of the arms.
+
+        Raises:
+            EvenhandError: an arm or month is unknown, fewer than two can be compared, there are too many pairs, or the
+                bandit learns from totals.
+
+        Example:
+            >>> bandit = Bandit(["tea", "coffee"], "fair_random", fractions=0.2, seed=1)
+            >>> for round in range(2000):
+            ...     decision = bandit.decide()
+            ...     _ = bandit.observe(decision.id, {decision.names[0]: float(decision.names[0] == "tea")})
+            >>> (found,) = bandit.differences("coffee")
+            >>> found.first, found.second, found.verdict, found.interval.claim
+            ('tea', 'coffee', 'larger', 'holds')
+        """
+        from evenhand.bandit.audit.differences import differences
+
+        received.close(self._record, clock(now))
+        return differences(self._record, control, of, month, assume, confidence)
 
     def health(self, now: float | None = None) -> AllocationHealth:
         """What needs attention: promises in arrears, estimates that cannot be trusted, rewards that stay away.

@@ -126,7 +126,9 @@ def _low(evidence: Evidence, union: Callable[[float], Array], threshold: float) 
     return np.clip(root(union(threshold), evidence, threshold), 0.0, 1.0)
 
 
-def difference(first: Sums, second: Sums, confidence: float = CONFIDENCE) -> Ends:
+def difference(
+    first: Sums, second: Sums, confidence: float = CONFIDENCE, unknown: tuple[Array | float, Array | float] = (0.0, 0.0)
+) -> Ends:
     """Sequence of the difference of two means, each from its own sums; it holds if nothing common changed over time.
 
     The product of the evidence against a small first mean and against a large second one is a supermartingale, too;
@@ -134,13 +136,22 @@ def difference(first: Sums, second: Sums, confidence: float = CONFIDENCE) -> End
     than the difference of two intervals. It covers the difference between the mean of the first at the times when it
     was seen, and that of the second at the times when *it* was seen.
 
+    Args:
+        first: of the values that are known.
+        second: the same.
+        confidence: with which the interval contains the difference at all times.
+        unknown: (…,) each, how many more values both have, each anything in [0, 1].
+
+    Returns:
+        The lower and the upper ends, each (…,), in [−1, 1].
+
     Example:
         >>> tea, cake = Sums(np.array(900.0), np.array(450.0)), Sums(np.array(900.0), np.array(270.0))
         >>> np.round(difference(tea, cake), 3)
         array([0.106, 0.292])
     """
-    unknown = np.zeros(np.broadcast_shapes(np.shape(first.count), np.shape(second.count)))
-    (low, high), (least, most) = _against(first, unknown), _against(second, unknown)
+    nothing = np.zeros(np.broadcast_shapes(np.shape(first.count), np.shape(second.count)))
+    (low, high), (least, most) = _against(first, nothing + unknown[0]), _against(second, nothing + unknown[1])
     threshold = math.log(2.0 / (1.0 - confidence))
     return _apart(low, most, threshold), -_apart(least, high, threshold)
 

@@ -1,0 +1,282 @@
+"""Differences of mean rewards that hold while one watches, from the sums that a bandit keeps."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.bandit.record import Record
+from evenhand.bandit.scores import (
+    KNOWN,
+    LEAST,
+    LOST,
+    NOTHING,
+    OPEN,
+    OPEN2,
+    REWARDS,
+    REWARDS2,
+    SPREAD,
+    SQUARES,
+    TOTAL,
+    WEIGHTS,
+    WEIGHTS2,
+    WIDTH,
+    Kind,
+    Table,
+)
+from evenhand.core import validate
+from evenhand.core.errors import EvenhandError
+from evenhand.core.intervals import Claim, Difference, Interval
+from evenhand.core.state import Array, Mask
+from evenhand.inference import Scores, Sums, difference, mean, simultaneous, weighted
+from evenhand.judgement.differences import compared
+
+MOST = 2_000  # comparisons at once
+PART = 0.1  # of the rounds in which both had a known chance, from which on rewards are weighted
+LOST_ALIKE, WINDOW_OVER = "lost independently", "the window is over"
+ASSUMED = {
+    LOST_ALIKE: "whether and when a reward arrives depends neither on it nor on the arm",
+    WINDOW_OVER: "what has not arrived in its window, or is still awaited, counts as 0",
+}
+SCORED = (WEIGHTS, REWARDS, WEIGHTS2, REWARDS2, SQUARES, OPEN, OPEN2)
+Places = NDArray[np.intp]
+
+
+class Compared(NamedTuple):
+    """Who is compared: each the mean of some arms."""
+
+    names: Sequence[str]
+    parts: Array  # (names, arms), what each arm counts for, with the sum 1
+    pairs: Places  # (2, pairs)
+
+
+def differences(
+    record: Record,
+    control: str | None = None,
+    of: str = "arms",
+    month: str | None = None,
+    assume: str | None = None,
+    confidence: float = 0.95,
+) -> tuple[Difference, ...]:
+    """See `evenhand.bandit.Bandit.differences`."""
+    if record.by_totals:
+        raise EvenhandError("totals name no arm, so that no arm's rewards are known: there are no differences")
+    confidence = validate.number("confidence", confidence, 0.0, 1.0)
+    if confidence in (0.0, 1.0):
+        raise EvenhandError(f"confidence must be above 0 and below 1, such as 0.95, got {confidence:g}")
+    _check_assumed(record, assume)
+    who = _compared(record, control, validate.one_of("of", of, ("arms", "groups")))
+    level = simultaneous(confidence, who.pairs.shape[1])
+    tables = _tables(record, month, assume)
+    rounds, kinds, found = _weighted(record, who, tables, level, assume)
+    apart = rounds <= PART * sum(table.rounds for table, _ in tables)
+    if apart.any():
+        found[:, apart] = _apart(who._replace(pairs=who.pairs[:, apart]), tables, level)
+    common = [*([] if month is None else [f"{month} was chosen without looking at its rewards"])]
+    common += [] if assume is None else [ASSUMED[assume]]
+    changed, made = _changed(record), []
+    for (one, two), (low, high, value), own, kind in zip(
+        who.pairs.T.tolist(), (found.T * record.reward_range.width).tolist(), apart, kinds.T, strict=True
+    ):
+        seen = [arm for arm, part in changed.items() if part @ who.parts[[one, two]].any(axis=0)]
+        claim, premises = _claimed(own, kind, seen, common)
+        interval = Interval(low, high, confidence, claim, premises)
+        made.append(compared(who.names[one], who.names[two], value, interval))
+    return tuple(made)
+
+
+def _check_assumed(record: Record, assume: str | None) -> None:
+    """Refuse an assumption that is unknown, or says nothing here."""
+    if assume is not None:
+        validate.one_of("assume", assume, tuple(ASSUMED))
+    if assume == WINDOW_OVER and record.missing != "zero":
+        raise EvenhandError(
+            f"assume={assume!r} is for a bandit with missing='zero', where it says that a reward is 0; this one has "
+            f"missing={record.missing!r}: assume {LOST_ALIKE!r}, or nothing"
+        )
+
+
+def _compared(record: Record, control: str | None, of: str) -> Compared:
+    """The arms or groups that are compared: those that can play, with the control."""
+    active = record.arms.active
+    if of == "arms":
+        names = [name for name, plays in zip(record.names, active, strict=True) if plays or name == control]
+        parts = np.eye(len(active))[[record.arms.place[name] for name in names]]
+    else:
+        groups = record.policy.groups
+        if not groups:
+            raise EvenhandError(f"{record.label} has no groups that could be compared; use of='arms'")
+        names, rows = [], []
+        for group in groups:
+            row = np.zeros(len(active))
+            row[list(group["arms"])] = active[list(group["arms"])]
+            if row.any():
+                names.append(group["name"])
+                rows.append(row / row.sum())
+        parts = np.array(rows)
+    if control is not None and control not in names:
+        if of == "arms":
+            record.arms.check(control)
+        raise EvenhandError(f"control must be one of the groups {', '.join(names)}, got {control!r}")
+    if len(names) < 2:
+        raise EvenhandError(f"there must be at least two {of} to compare, there is {len(names)}")
+    if control is None:
+        pairs = np.array(list(combinations(range(len(names)), 2)), dtype=np.intp).T
+    else:
+        others = [place for place, name in enumerate(names) if name != control]
+        pairs = np.array([others, [names.index(control)] * len(others)], dtype=np.intp)
+    if pairs.shape[1] > MOST:
+        raise EvenhandError(
+            f"{len(names):,} {of} have {pairs.shape[1]:,} differences, more than {MOST:,}: name a control"
+        )
+    return Compared(names, parts, pairs)
+
+
+def _tables(record: Record, month: str | None, assume: str | None) -> list[tuple[Table, Array]]:
+    """The tables of a month or of all, with the sums of each, (arms, sums), and pending rewards among the unknown."""
+    nothing = np.tile(NOTHING, (len(record.arms), 1))
+    known = sorted({table.month for table in record.scores.tables if table.month})
+    if month is not None and month not in known:
+        such = f"the months with rounds are {', '.join(known)}" if known else "no month has rounds yet"
+        if not isinstance(month, str) or re.fullmatch(r"\d{4}-(0[1-9]|1[0-2])", month) is None:
+            such = "a month (UTC) is written like '2026-11'"
+        raise EvenhandError(f"month {month!r} cannot be compared: {such}")
+    waiting, found = record.pending.unknown(), dict[tuple[Kind, bytes | None], tuple[Table, Array]]()
+    for place, table in enumerate(record.scores.tables):
+        if month is None or table.month == month:
+            alike, sums = found.setdefault(
+                (table.kind, table.able), (Table("", table.kind, table.able), nothing.copy())
+            )
+            alike.rounds += table.rounds
+            some = list(table.rows)
+            rows = np.array([table.rows[arm] for arm in some]).reshape(-1, WIDTH)
+            sums[some, :LEAST] += rows[:, :LEAST]
+            sums[some, LEAST] = np.minimum(sums[some, LEAST], rows[:, LEAST])
+            _with_waiting(sums, *(part[waiting[0] == place] for part in waiting[1:]))
+    for table, sums in found.values():
+        _assumed(record, table, sums, assume)
+    return list(found.values())
+
+
+def _with_waiting(sums: Array, arms: NDArray[np.int64], weights: Array) -> None:
+    """Add plays that wait for a reward to those whose reward is not known."""
+    for column, some in ((LOST, np.ones(len(arms))), (OPEN, weights), (OPEN2, weights**2)):
+        sums[:, column] = np.maximum(sums[:, column] + np.bincount(arms, some, len(sums)), 0.0)
+    np.minimum.at(sums[:, LEAST], arms[weights > 0.0], 1.0 / weights[weights > 0.0])
+
+
+def _assumed(record: Record, table: Table, sums: Array, assume: str | None) -> None:
+    """What is assumed of unknown rewards; of the weights of leased rounds always the worst, as some are not plays."""
+    zero = -record.reward_range.low / record.reward_range.width
+    if assume == WINDOW_OVER:
+        sums[:, KNOWN] += sums[:, LOST]
+        sums[:, TOTAL] += zero * sums[:, LOST]
+        sums[:, SPREAD] += sums[:, LOST]  # at most
+    if assume == WINDOW_OVER and table.kind == "decided":
+        sums[:, WEIGHTS] += sums[:, OPEN]
+        sums[:, REWARDS] += zero * sums[:, OPEN]
+        sums[:, WEIGHTS2] += sums[:, OPEN2]
+        sums[:, REWARDS2] += zero * sums[:, OPEN2]
+        sums[:, SQUARES] += zero**2 * sums[:, OPEN2]
+    if assume is not None:
+        sums[:, LOST] = 0.0
+    if assume == WINDOW_OVER and table.kind == "decided":
+        sums[:, [OPEN, OPEN2]] = 0.0
+
+
+def _rounds(record: Record, table: Table, sums: Array, assume: str | None) -> float:
+    """The rounds of a table that count; if rewards are lost alike, those with a known one, which are a fair part."""
+    if assume == LOST_ALIKE and table.kind == "decided" and record.plays == 1:
+        sums[:, [OPEN, OPEN2]] = 0.0
+        return float(sums[:, KNOWN].sum())
+    return table.rounds
+
+
+def _weighted(
+    record: Record, who: Compared, tables: Sequence[tuple[Table, Array]], level: float, assume: str | None
+) -> tuple[Array, Mask, Array]:
+    """From weighted scores: the rounds of each pair, whether some are leased, or leased for units, and the ends."""
+    one, two = who.pairs
+    rounds, sums, least = np.zeros(len(one)), np.zeros((2, LEAST, len(one))), np.ones((2, len(one)))
+    kinds, squares = np.zeros((2, len(one)), dtype=bool), [WEIGHTS2, REWARDS2, SQUARES, OPEN2]
+    sizes = (who.parts > 0.0).sum(axis=1)
+    for table, rows in tables:
+        if table.able is None:
+            continue
+        able = np.unpackbits(np.frombuffer(table.able, np.uint8), count=who.parts.shape[1]).astype(bool)
+        there = (who.parts[:, ~able] == 0.0).all(axis=1)
+        both = there[one] & there[two]
+        rounds += both * _rounds(record, table, rows, assume)
+        mixed = who.parts @ rows[:, :LEAST]
+        mixed[:, squares] = who.parts**2 @ rows[:, squares]
+        lowest = np.where(who.parts > 0.0, rows[:, LEAST], np.inf).min(axis=1) * sizes
+        for side, place in enumerate(who.pairs):
+            sums[side] += (mixed[place] * both[:, np.newaxis]).T
+            least[side] = np.minimum(least[side], np.where(both, lowest[place], np.inf))
+        kinds |= both & np.array([[table.kind != "decided"], [table.kind == "units"]])
+    # Of at most so many scores in a round, the square of the sum is at most so many times the sum of the squares.
+    scores = np.minimum(record.plays, sizes[one] + sizes[two])
+    scores *= np.where((who.parts[one] * who.parts[two]).any(axis=1), 2, 1)
+    sums[:, squares] *= scores
+    first, second = (_scores(side, smallest / scores) for side, smallest in zip(sums, least, strict=True))
+    low, high = weighted(first, second, rounds, level)
+    with np.errstate(invalid="ignore"):
+        value = first.rewards / first.plays - second.rewards / second.plays
+    return rounds, kinds, _with_value(low, high, value)
+
+
+def _scores(sums: Array, least: Array) -> Scores:
+    """The sums of one side, (sums, pairs), as weighted scores."""
+    plays, rewards, plays_squared, rewards_squared, squares, open, open_squared = sums[list(SCORED)]
+    return Scores(plays, rewards, plays_squared, rewards_squared, squares, open, open_squared, least)
+
+
+def _apart(who: Compared, tables: Sequence[tuple[Table, Array]], level: float) -> Array:
+    """From each arm's own sequence: the ends, as of `_with_value`."""
+    sums = sum((rows for _, rows in tables), np.zeros((who.parts.shape[1], WIDTH)))
+    (one, two), sizes = who.pairs, (who.parts > 0.0).sum(axis=1)
+    own, unknown = Sums(sums[:, KNOWN], sums[:, TOTAL], sums[:, SPREAD]), sums[:, LOST]
+    if (sizes == 1).all():
+        first, second = (who.parts.argmax(axis=1)[place] for place in who.pairs)
+        sides = [Sums(own.count[arms], own.total[arms], sums[arms, SPREAD]) for arms in (first, second)]
+        low, high = difference(sides[0], sides[1], level, (unknown[first], unknown[second]))
+    else:
+        low, high = np.zeros((2, len(one)))
+        for number in np.unique(sizes[one] + sizes[two]).tolist():  # of arms whose intervals must hold at once
+            least, most = (who.parts @ end for end in mean(own, simultaneous(level, number), unknown))
+            mine = sizes[one] + sizes[two] == number
+            low[mine], high[mine] = (least[one] - most[two])[mine], (most[one] - least[two])[mine]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = np.where(who.parts > 0.0, who.parts * (sums[:, TOTAL] / sums[:, KNOWN]), 0.0).sum(axis=1)
+    return _with_value(low, high, means[one] - means[two])
+
+
+def _with_value(low: Array, high: Array, value: Array) -> Array:
+    """(3, pairs), the ends of differences, and their values; where there is none, the middle."""
+    return np.array([low, high, np.where(np.isfinite(value), value, (low + high) / 2.0)])
+
+
+def _changed(record: Record) -> dict[str, Mask]:
+    """The arms of which a change of the mean was found, each with its place as a mask."""
+    evidence = record.policy.evidence
+    changes = None if evidence is None else evidence.changes(record.state)
+    places = [] if changes is None else np.flatnonzero(np.asarray(changes) > 0.0).tolist()
+    return {record.names[place]: np.arange(len(record.arms)) == place for place in places}
+
+
+def _claimed(apart: bool, kinds: Mask, changed: Sequence[str], common: Sequence[str]) -> tuple[Claim, tuple[str, ...]]:
+    """What is claimed of a difference, and its premises, or why nothing is claimed."""
+    if apart and changed:
+        return "not_claimed", tuple(f"a change of the mean reward of {arm} was found" for arm in changed)
+    premises = [*common]
+    if apart:
+        premises.append("nothing common changed over time")
+    else:
+        premises += ["nothing common changed within a lease"] * bool(kinds[0])
+        premises += ["a unit that comes again earns like a new one"] * bool(kinds[1])
+    return ("holds_if" if premises else "holds"), tuple(premises)
