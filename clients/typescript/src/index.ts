@@ -29,6 +29,8 @@ export type Plan = Schemas["Plan"];
 export type RewardResult = Schemas["RewardResult"];
 export type Webhook = Schemas["Webhook"];
 export type TotalResult = Schemas["TotalResult"];
+export type Stopping = Schemas["Stopping"];
+export type StoppingQuery = NonNullable<operations["stopping"]["parameters"]["query"]>;
 export type LogQuery = NonNullable<operations["log"]["parameters"]["query"]>;
 
 /** By which the service recognises a call that is repeated; a new one for each call by default. */
@@ -228,6 +230,12 @@ export function createClient({ url, key, fetch = globalThis.fetch, ...limits }: 
     async audit(name: string, limit?: number): Promise<Audit> {
       const params = { path: path({ name }), ...(limit === undefined ? {} : { query: { limit } }) };
       return given((await http.GET("/v1/allocations/{name}/audit", { params })).data);
+    },
+
+    /** Whether one may stop: the arms that can still be the best, and what this rests on. */
+    async stopping(name: string, query: StoppingQuery = {}): Promise<Stopping> {
+      const params = { path: path({ name }), query };
+      return given((await http.GET("/v1/allocations/{name}/stopping", { params })).data);
     },
 
     /** What happened to an allocation, in order, up to now. */

@@ -12,7 +12,7 @@ from evenhand.bandit import rewards as received
 from evenhand.bandit.record import Record
 from evenhand.core import validate
 from evenhand.core.errors import MissingPart, StateError
-from evenhand.messages.answers import AllocationHealth, Decision, Lease, LeaseReport, Plan, RewardStatus
+from evenhand.messages.answers import AllocationHealth, Decision, Lease, LeaseReport, Plan, RewardStatus, Stopping
 from evenhand.messages.changes import BringBack, ChangeRecord, Promise, Rename, Retire, change_of
 from evenhand.policy.composition import Policy
 
@@ -571,6 +571,46 @@ class Bandit:
 
         received.close(self._record, clock(now))
         return differences(self._record, control, of, month, assume, confidence)
+
+    def stopping(
+        self,
+        delta: float = 0.05,
+        epsilon: float = 0.0,
+        *,
+        best: int | Literal["promises"] | None = None,
+        now: float | None = None,
+    ) -> Stopping:
+        """Whether one may stop: the arms that can still be the best, and what this rests on; ask as often as you like.
+
+        Args:
+            delta: δ in (0, 1), the probability with which the answer may be wrong at any time.
+            epsilon: in your unit of reward; one may stop when no other arm is better by more. With 0 and two equal best
+                arms that never comes, so look at ``epsilon_now``.
+            best: how many best arms are to be known; ``"promises"`` for those that the best shares under the promises
+                give more than their minimum; None for as many as play in a round.
+            now: seconds since the epoch; None for the computer's clock.
+
+        Returns:
+            The answer; printed, it is sentences.
+
+        Raises:
+            EvenhandError: an argument is out of range.
+
+        Example:
+            >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions=0.3)
+            >>> for round in range(200):
+            ...     decision = bandit.decide()
+            ...     good = {"tea": 8, "coffee": 3}[decision.names[0]]
+            ...     _ = bandit.observe(decision.id, {decision.names[0]: float(round % 10 < good)})
+            >>> answer = bandit.stopping(delta=0.2)
+            >>> answer.stop, answer.candidates, answer.claim
+            (True, ('tea',), 'holds_if')
+        """
+        from evenhand.bandit.audit.account import Account
+        from evenhand.bandit.audit.stopping import stopping
+
+        received.close(self._record, clock(now))
+        return stopping(Account(self._record), delta, epsilon, best)
 
     def health(self, now: float | None = None) -> AllocationHealth:
         """What needs attention: promises in arrears, estimates that cannot be trusted, rewards that stay away.

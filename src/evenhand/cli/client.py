@@ -370,6 +370,35 @@ def audit(
 
 
 @request(app)
+def stopping(
+    client: Client,
+    name: Name,
+    delta: Annotated[float, typer.Option(help="Probability with which the answer may be wrong.")] = 0.05,
+    epsilon: Annotated[float, typer.Option(help="By how much another arm may be better, in reward.")] = 0.0,
+    best: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COUNT|promises",
+            help="How many best arms are to be known, or 'promises' for those that the best shares under the promises "
+            "give more than a minimum. Default: as many as play in a round.",
+        ),
+    ] = None,
+) -> Answer:
+    """Show whether one may stop: the arms that can still be the best; the exit status is 1 while one may not.
+
+    Examples:
+        evenhand client stopping drinks
+        evenhand client stopping drinks --epsilon 0.01
+        evenhand client stopping drinks --best promises --json
+    """
+    known = int(best) if best is not None and best.isdecimal() else best
+    if isinstance(known, str) and known != "promises":
+        raise ConfigurationError(f"--best must be a number of arms, or promises, got {best!r}")
+    answer = client.stopping(name, delta, epsilon, best=known)  # type: ignore[arg-type]  # one of the two
+    return Answer(answer.to_json(), lambda: print(answer), 0 if answer.stop else 1)
+
+
+@request(app)
 def log(
     client: Client,
     name: Name,

@@ -165,6 +165,7 @@ class Client:
     webhooks = _method(operations.webhooks)
     remove_webhook = _method(operations.remove_webhook)
     audit = _method(operations.audit)
+    stopping = _method(operations.stopping)
     access = _method(operations.access)
     algorithms = _method(operations.algorithms)
 
@@ -303,6 +304,7 @@ class AsyncClient:
     webhooks = _async_method(operations.webhooks)
     remove_webhook = _async_method(operations.remove_webhook)
     audit = _async_method(operations.audit)
+    stopping = _async_method(operations.stopping)
     access = _async_method(operations.access)
     algorithms = _async_method(operations.algorithms)
 

@@ -13,7 +13,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from http import HTTPStatus
 from os import PathLike, fspath
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeVar
 
 from ..core.errors import DataError, EvenhandError
 from ..core.files import path_of
@@ -32,6 +32,7 @@ from ..messages.answers import (
     Missing,
     Plan,
     RewardResult,
+    Stopping,
     TotalResult,
     Webhook,
 )
@@ -480,6 +481,23 @@ def audit(name: str, limit: int | None = None) -> Steps[Audit]:
     from ..messages.audit import Audit  # the largest of the messages, which other calls do not load
 
     return _get(path_to(name, "audit"), Audit, limit=limit)
+
+
+def stopping(
+    name: str, delta: float = 0.05, epsilon: float = 0.0, *, best: int | Literal["promises"] | None = None
+) -> Steps[Stopping]:
+    """Whether one may stop: the arms that can still be the best; ask as often as you like.
+
+    Args:
+        delta: in (0, 1), the probability with which the answer may be wrong at any time.
+        epsilon: by how much another arm may be better, in the unit of the rewards.
+        best: how many best arms are to be known; ``"promises"`` for those that the best shares under the promises give
+            more than their minimum; None for as many as play in a round.
+
+    Returns:
+        The answer; printed, it is sentences.
+    """
+    return _get(path_to(name, "stopping"), Stopping, delta=delta, epsilon=epsilon, best=best)
 
 
 def access() -> Steps[AccessInfo]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 
@@ -13,6 +15,8 @@ from evenhand.inference.sequences import mean_interval
 STEPS = 40  # halvings of an interval within [0, 1]
 RIVALS = 50  # arms with the largest lower ends that the others are compared with; fewer only leave more arms possible
 FARTHEST = 10.0  # times the rounds so far within which an answer is foreseen
+BETWEEN = 5  # arms with a share between their smallest and their largest up to which all corners are tried
+EXACT = 1e-7  # of shares
 LIKELY = 1.2815515655446004  # standard errors of a difference on either side of which 10% lie
 
 
@@ -100,11 +104,12 @@ def divergence(number: Array, mean: Array, other: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class BestArms:
-    """The arms that can still be among the m best ones."""
+    """The arms that can still be among the best ones."""
 
     possible: Mask  # (arms,)
-    chosen: Mask  # (arms,), the m arms to take if one stopped now
-    epsilon: float  # by which any of these may be worse than the m-th best arm, in [0, 1]; 0 where they are certain
+    chosen: Mask  # (arms,), those to take if one stopped now
+    epsilon: float  # by how much another arm may be better than one of these; of shares, what they may miss per round
+    certain: bool  # whether no other arms are possible
 
 
 def best_arms(least: Array, most: Array, count: Array, delta: float, best: int, active: Mask) -> BestArms:
@@ -146,11 +151,11 @@ def best_arms(least: Array, most: Array, count: Array, delta: float, best: int, 
     possible = active & (beaten.sum(axis=0) < best)
     chosen = np.zeros(len(count), dtype=bool)
     if np.count_nonzero(possible) <= best:
-        return BestArms(possible, possible, 0.0)
+        return BestArms(possible, possible, 0.0, True)
     chosen[order[:best]] = True
     others = np.flatnonzero(active & ~chosen)
     ends = [farthest(low[one], count[one], high[others], count[others], delta, pairs) for one in np.flatnonzero(chosen)]
-    return BestArms(possible, chosen, float(np.max(ends)))
+    return BestArms(possible, chosen, float(np.max(ends)), False)
 
 
 def farthest(best: Array, many: Array, other: Array, number: Array, delta: float, pairs: int) -> Array:
@@ -213,3 +218,46 @@ def rounds_to_go(
             low, high = np.where(clear, low, middle), np.where(clear, middle, high)
         ends.append(float(np.where(possible, high, np.inf).max(initial=0.0)))
     return ends[0], ends[1]
+
+
+def gaining(low: Array, high: Array, shares: Callable[[Array], Array], least: Array, most: Array) -> BestArms:
+    """The arms to which the best shares of the rounds give more than their minimum, for all means in intervals.
+
+    The largest reward V(μ) is convex in the means, so what shares x may miss, ``V(μ) − μ·x``, is largest at a corner:
+    with the upper end for an arm that can only have more, the lower one for one that can only have less, and either for
+    others. Whether an arm can have more is seen where it has its upper end and all others their lower ones, and whether
+    it can fall to its minimum the other way round; for groups that overlap in part, whose arms may help each other,
+    that is a heuristic.
+
+    Args:
+        low: (arms,), lower ends of the means.
+        high: (arms,), upper ends.
+        shares: the best shares for given means, (arms,) to (arms,).
+        least: (arms,), the smallest share of each arm by itself.
+        most: (arms,), its largest.
+
+    Returns:
+        Which arms may gain; those that do for the means in the middle, and the reward per round that these may miss.
+
+    Example:
+        >>> def best(means: Array) -> Array:
+        ...     return 0.2 + 0.4 * (np.arange(3) == means.argmax())
+        >>> found = gaining(np.array([0.5, 0.3, 0.1]), np.array([0.7, 0.6, 0.2]), best, np.full(3, 0.2), np.ones(3))
+        >>> found.possible, found.chosen, round(found.epsilon, 3)
+        (array([ True,  True, False]), array([ True, False, False]), 0.04)
+    """
+    given = shares((low + high) / 2.0)
+    chosen = given > least + EXACT
+    free = np.flatnonzero(chosen & (given < most - EXACT))
+    missed = [float(high @ shares(high) - low @ given)]
+    if len(free) <= BETWEEN:
+        corners = np.repeat(np.where(chosen, low, high)[np.newaxis], 2 ** len(free), axis=0)
+        corners[:, free] = np.where(list(product((False, True), repeat=len(free))), high[free], low[free])
+        missed = [float(means @ (shares(means) - given)) for means in corners]
+    own = np.eye(len(low), dtype=bool)
+    rises, stays = (
+        np.array([shares(np.where(one, *ends))[one].item() for one in own]) > least + EXACT
+        for ends in ((high, low), (low, high))
+    )
+    certain = bool((chosen | ~rises).all() and (stays | ~chosen).all())
+    return BestArms(chosen | rises, chosen, max(*missed, 0.0), certain)

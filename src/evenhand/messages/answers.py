@@ -15,6 +15,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from annotated_types import Len
 
 from ..core.dataclasses import dataclass
+from ..core.intervals import Claim
 from .changes import ArmValues
 from .rules import Described
 from .words import Words
@@ -359,6 +360,33 @@ class Cost(Answer):
     incurred_high: float | None  # upper end
     incurred_relative: float | None  # the same as a part of what could have been earned in all rounds
     note: str  # what the numbers rest on, or why there are none; can be empty
+
+
+@dataclass(frozen=True)
+class Stopping(Answer):
+    """Whether one may stop: the arms that can still be the best, or that the best policy under the promises prefers.
+
+    However often one looks, the answer is wrong with a probability of delta at most, if its premises are true.
+    """
+
+    stop: (
+        bool  # whether the arms of `chosen` are certain, or none is better by more than the epsilon that was asked for
+    )
+    candidates: tuple[str, ...]  # arms that are still possible, those with the largest estimate first
+    chosen: tuple[str, ...]  # arms to take if one stops now, of which there are as many as were asked for
+    # the smallest epsilon with which one could stop now, in the unit of the rewards: by how much another arm may be
+    # better per play; for promises, what the chosen arms may miss per round; 0 where they are certain
+    epsilon_now: float
+    # rounds from now until one may likely stop, at the present shares: earliest and latest; null where that is not
+    # within ten times the rounds so far, or not foreseen
+    rounds: Annotated[tuple[int | None, ...], Len(2, 2)]
+    # `holds_if` the premises are true; `not_claimed` where one is known to be false, and then nothing may be stopped
+    claim: Claim
+    premises: tuple[str, ...]  # on which the answer rests, or why nothing is claimed: clauses without a full stop
+    sentences: tuple[str, ...]  # the same in words
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences)
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ class Account:
         self.algorithm, self.round, self.version, self.plays = record.label, state.round, record.version, record.plays
         self.missing = record.missing  # what a missing reward counts as: "never", "lost" or "zero"
         self.limits = record.reward_range  # the smallest and the largest reward
+        self.by_totals = record.by_totals
         self.names, self.active, self.words = record.names, record.arms.active, record.words
 
         self.fractions = record.fractions  # promised share of the rounds; None where no share is promised
@@ -94,6 +95,16 @@ class Account:
             return None
         scores = policy.index.score(self._record.state, Observation(self.active), np.random.default_rng(0))
         return np.where(self.active, np.asarray(scores, dtype=float), np.nan)
+
+    @property
+    def recent_plays(self) -> Array:
+        """(arms,), plays per round in the last quarter of the rounds, or since a mark shortly before."""
+        times = self._record.count_history
+        for round, counts in zip(reversed(times.rounds), reversed(times.counts), strict=False):
+            if counts is not None and round <= 0.75 * self.round:
+                before = np.concatenate([counts[0], np.zeros(len(self.names) - len(counts[0]))])
+                return np.asarray(np.maximum(self.pulls - before, 0.0) / (self.round - round))
+        return self.pulls / max(self.round, 1)
 
     def say(self, text: str) -> str:
         """A sentence in the words of the allocation."""

@@ -73,14 +73,8 @@ class _Prices:
         return float(self.shares(means) @ means[self.active])
 
     def shares(self, means: Array) -> Array:
-        """(arms,), of the active arms: the shares that keep the promises, with the largest expected reward."""
-        account, of_active = self.account, means[self.active]
-        if account.merit is not None:
-            return np.asarray(proportional(account.merit(np.clip(of_active, 0.0, 1.0)), account.plays, None))
-        if self.bounded:
-            return _best_bounded(account, of_active)
-        promised = np.zeros(len(of_active)) if account.fractions is None else account.fractions[account.active]
-        return np.asarray(_shares(of_active[np.newaxis], promised, account.plays)[0])
+        """(arms,), of the active arms."""
+        return shares_for(self.account, means[self.active])
 
     def price(self) -> float:
         """What keeping the promises likely costs per round."""
@@ -207,6 +201,16 @@ def scaled_means(account: Account, counted: Mask, beforehand: bool = False) -> t
     smallest, largest = account.limits
     low, high = np.nan_to_num(low, nan=smallest), np.nan_to_num(high, nan=largest)
     return (low - smallest) / (largest - smallest), (high - smallest) / (largest - smallest)
+
+
+def shares_for(account: Account, means: Array) -> Array:
+    """The shares of the active arms that keep the promises with the largest expected reward, for means of these."""
+    if account.merit is not None:
+        return np.asarray(proportional(account.merit(np.clip(means, 0.0, 1.0)), account.plays, None))
+    if _bounded(account):
+        return _best_bounded(account, means)
+    promised = np.zeros(len(means)) if account.fractions is None else account.fractions[account.active]
+    return np.asarray(_shares(means[np.newaxis], promised, account.plays)[0])
 
 
 def _best_bounded(account: Account, means: Array) -> Array:

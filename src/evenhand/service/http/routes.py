@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Header, Path, Query, Response
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -45,6 +45,7 @@ from evenhand.service.store import (
     ReadArms,
     ReadAudit,
     ReadDecision,
+    ReadStopping,
     ReportLease,
     Reward,
     Total,
@@ -366,6 +367,28 @@ async def audit(
     made = await service.with_authors(await service.run(name, ReadAudit(limit)))
     content = await run_in_threadpool(encode_by_pieces, made, "lines")
     return Response(content, headers=headers, media_type="application/json")
+
+
+@route(router.get, "/v1/allocations/{name}/stopping", "results", answers.Stopping)
+async def stopping(
+    caller: Reader,
+    service: Services,
+    name: Name,
+    delta: Annotated[float, Query(gt=0.0, lt=1.0, description="probability with which the answer may be wrong")] = 0.05,
+    epsilon: Annotated[float, Query(ge=0.0, description="by how much another arm may be better, in reward")] = 0.0,
+    best: Annotated[
+        int | Literal["promises"] | None,
+        Query(
+            description="how many best arms are to be known, or `promises` for those that the best shares under the "
+            "promises give more than a minimum; default: as many as play in a round"
+        ),
+    ] = None,
+) -> Response:
+    """Say whether one may stop: the arms that can still be the best, and what this rests on.
+
+    It may be asked as often as one likes: the error is at most `delta` over all times together.
+    """
+    return JsonResponse(await service.run(name, ReadStopping(delta, epsilon, best)))
 
 
 @route(router.get, "/v1/allocations/{name}/events", "results", answers.Events)

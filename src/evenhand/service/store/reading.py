@@ -12,9 +12,19 @@ from evenhand.bandit.arguments import RewardRange
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.computation import audit, health
 from evenhand.bandit.audit.health import furthest
+from evenhand.bandit.audit.stopping import stopping
 from evenhand.bandit.history import Start, start_from
 from evenhand.core.errors import EvenhandError
-from evenhand.messages.answers import Allocation, AllocationHealth, Arm, ArmOutcome, Arms, DecisionOutcome, moment
+from evenhand.messages.answers import (
+    Allocation,
+    AllocationHealth,
+    Arm,
+    ArmOutcome,
+    Arms,
+    DecisionOutcome,
+    Stopping,
+    moment,
+)
 from evenhand.messages.audit import Audit
 from evenhand.service.store import tables
 from evenhand.service.store.allocation import loaded, row_of
@@ -67,6 +77,26 @@ def stored_audit(database: Database, name: str, now: float) -> Audit:
             allocation.catch_up(connection, row)
             made = ReadAudit().run(CommandContext(allocation, now, connection, row.sequence))
     return replace(made, authors={key.id: key.name for key in Keys(database).list()})
+
+
+@dataclass(frozen=True)
+class ReadStopping(Reading[Stopping]):
+    """Read whether one may stop; see `evenhand.Bandit.stopping`.
+
+    Args:
+        delta: the probability with which the answer may be wrong.
+        epsilon: by how much another arm may be better, in the unit of the rewards.
+        best: how many best arms, or ``"promises"``; None for as many as play in a round.
+    """
+
+    kind: ClassVar[str] = "stopping"
+    delta: float = 0.05
+    epsilon: float = 0.0
+    best: int | str | None = None
+
+    def run(self, context: CommandContext) -> Stopping:
+        """The answer as of now."""
+        return stopping(Account(context.allocation.bandit), self.delta, self.epsilon, self.best)
 
 
 @dataclass(frozen=True)

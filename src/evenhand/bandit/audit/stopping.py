@@ -1,0 +1,228 @@
+"""Whether one may stop: the arms that can still be the best, what this rests on, and when more is likely known."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from evenhand.bandit.audit.account import Account
+from evenhand.bandit.audit.costing import shares_for
+from evenhand.core import validate
+from evenhand.core.errors import EvenhandError, number_of, shown
+from evenhand.core.state import Array
+from evenhand.inference.stopping import FARTHEST, BestArms, best_arms, gaining, rounds_to_go
+from evenhand.inference.sums import Sums, mean, simultaneous
+from evenhand.judgement.sentences import listed, percent
+from evenhand.messages.answers import Stopping
+from evenhand.messages.audit_text import plain
+
+NAMED = 5  # arms that a sentence names
+BOUNDED = 100  # arms up to which the best shares under promises are followed
+PROMISES: Literal["promises"] = "promises"
+
+
+class Question(NamedTuple):
+    """What is asked: with which error, how exactly, and for how many arms or the promises."""
+
+    delta: float
+    epsilon: float  # in the unit of the rewards
+    best: int | Literal["promises"]
+
+
+def question(account: Account, delta: float, epsilon: float, best: int | str | None) -> Question:
+    """The question, checked."""
+    if isinstance(delta, bool) or not (isinstance(delta, int | float) and 0.0 < delta < 1.0):
+        raise EvenhandError(
+            f"must be between 0 and 1, such as 0.05, got {shown(delta)}: an answer that is never wrong takes forever, "
+            "and one that may always be wrong says nothing",
+            "delta",
+        )
+    low, high = account.limits
+    epsilon, active = validate.number("epsilon", epsilon, 0.0, high - low), int(np.count_nonzero(account.active))
+    if best == PROMISES:
+        if account.merit is not None or account.rates is not None:
+            kind = "merit" if account.rates is None else "guaranteed rewards"
+            raise EvenhandError(f"must be a number of arms, as by {kind} every arm gets more than a minimum", "best")
+        if active > BOUNDED:
+            raise EvenhandError(
+                f"must be a number of arms, as promises to more than {BOUNDED} are not followed", "best"
+            )
+        return Question(delta, epsilon, PROMISES)
+    count = account.plays if best is None else validate.whole("best", best)
+    if count > active:
+        raise EvenhandError(f"must be at most {active}, as no more arms play, got {count}", "best")
+    return Question(delta, epsilon, count)
+
+
+class Seen(NamedTuple):
+    """Rewards on the scale [0, 1], each (arms,): the least and the most that their sums can be, and how many."""
+
+    least: Array
+    most: Array
+    number: Array
+
+
+def stopping(account: Account, delta: float, epsilon: float, best: int | str | None) -> Stopping:
+    """Whether one may stop.
+
+    The worst case of all rewards that are not known is tried first, as it needs no premise of them. Where it does not
+    suffice, those that are known count alone: so an answer that names the premise is wrong with a probability of δ if
+    it is true, and one that does not, in any case.
+    """
+    asked = question(account, delta, epsilon, best)
+    known, all_plays = _seen(account, account.known, account.known), _seen(account, account.certain, account.pulls)
+    found, open_rewards = _found(account, asked, all_plays), round(float((all_plays.most - all_plays.least).sum()))
+    independent = False
+    if account.missing != "zero" and open_rewards and not _stops(account, asked, found):
+        found, independent = _found(account, asked, known), True  # with "zero", failures come late, successes early
+    return _answer(account, asked, found, known, _premises(account, open_rewards, independent))
+
+
+def _seen(account: Account, certain: Array, count: Array) -> Seen:
+    """So many rewards of each arm, of which so many are certain."""
+    low, high = account.limits
+    sums = np.clip((account.sums - low * certain) / (high - low), 0.0, certain)
+    return Seen(sums, sums + (count - certain), count)
+
+
+def _found(account: Account, asked: Question, seen: Seen) -> BestArms:
+    """The arms that are possible."""
+    if asked.best != PROMISES:
+        return best_arms(*seen, delta=asked.delta, best=asked.best, active=account.active)
+    if account.plays == 1 and not account.groups and account.caps is None:  # all that is free is the best arm's
+        one = best_arms(*seen, delta=asked.delta, best=1, active=account.active)
+        promised = 0.0 if account.fractions is None else float(account.fractions[account.active].sum())
+        return replace(one, epsilon=one.epsilon * max(1.0 - promised, 0.0))
+    at, arms = np.flatnonzero(account.active), len(account.names)
+    sums = Sums(seen.number[at], seen.least[at])
+    low, high = mean(sums, simultaneous(1.0 - asked.delta, len(at)), (seen.most - seen.least)[at])
+    floors = np.zeros(arms) if account.fractions is None else account.fractions
+    caps = np.ones(arms) if account.caps is None else account.caps
+    gain = gaining(low, high, partial(shares_for, account), floors[at], caps[at])
+    possible, chosen = np.zeros((2, arms), dtype=bool)
+    possible[at], chosen[at] = gain.possible, gain.chosen
+    return BestArms(possible, chosen, gain.epsilon, gain.certain)
+
+
+def _stops(account: Account, asked: Question, found: BestArms) -> bool:
+    low, high = account.limits
+    return found.certain or (asked.epsilon > 0.0 and found.epsilon * (high - low) <= asked.epsilon)
+
+
+class Premises(NamedTuple):
+    """What an answer rests on, or why nothing is claimed."""
+
+    false: tuple[str, ...]
+    clauses: tuple[str, ...]
+
+
+def _premises(account: Account, open_rewards: int, independent: bool) -> Premises:
+    """The premises, and those that are known to be false."""
+    low, high = account.limits
+    false = []
+    if account.changes is not None and account.changes.any():
+        false.append("the policy found that the rewards of an arm have changed")
+    if account.by_totals:
+        false.append("rewards came as totals of rounds, which do not say which arm earned them")
+    clauses = ["the mean reward of each arm stays the same over time", f"no reward is below {low:g} or above {high:g}"]
+    if independent:
+        unknown = number_of(open_rewards, "reward that is", "rewards that are")
+        clauses.append(f"whether and when a reward arrives does not depend on its value ({unknown} not known)")
+    elif open_rewards:
+        clauses.append(f"{number_of(open_rewards, 'reward that is', 'rewards that are')} not known may be anything")
+    if account.plays > 1:
+        clauses.append("rewards of arms that play in the same round are independent")
+    if (account.seen < account.rounds).any():
+        clauses.append("one counts anew from when an arm was added")
+    return Premises(tuple(false), tuple(clauses))
+
+
+def _answer(account: Account, asked: Question, found: BestArms, known: Seen, premises: Premises) -> Stopping:
+    low, high = account.limits
+    claimed, stops = not premises.false, _stops(account, asked, found)
+    means = known.least / np.maximum(known.number, 1.0)
+    order = np.lexsort((-means, known.number <= 0.0)).tolist()
+    candidates = tuple(account.names[place] for place in order if found.possible[place])
+    chosen = tuple(account.names[place] for place in order if found.chosen[place])
+    epsilon = found.epsilon * (high - low)
+    rounds: Any = (0, 0) if stops else _rounds(account, asked, known, means)
+    lines = _sentences(account, asked, candidates, chosen, epsilon, found.certain, stops and claimed, rounds, premises)
+    return Stopping(
+        stop=stops and claimed,
+        candidates=candidates,
+        chosen=chosen,
+        epsilon_now=epsilon,
+        rounds=rounds,
+        claim="holds_if" if claimed else "not_claimed",
+        premises=premises.clauses if claimed else premises.false,
+        sentences=tuple(map(account.say, lines)),
+    )
+
+
+def _rounds(account: Account, asked: Question, known: Seen, means: Array) -> tuple[int | None, int | None]:
+    """From when to when it is likely that one may stop, in rounds from now."""
+    if asked.best == PROMISES or not account.round:
+        return None, None
+    low, high = account.limits
+    pace = account.recent_plays * known.number / np.maximum(account.pulls, 1.0)
+    options = (asked.delta, asked.best, account.active, asked.epsilon / (high - low), FARTHEST * account.round)
+    ends = rounds_to_go(means, known.number, pace, *options)
+    first, last = (math.ceil(end) if math.isfinite(end) else None for end in ends)
+    return first, last
+
+
+def _sentences(
+    account: Account,
+    asked: Question,
+    candidates: tuple[str, ...],
+    chosen: tuple[str, ...],
+    epsilon: float,
+    certain: bool,
+    stops: bool,
+    rounds: tuple[int | None, int | None],
+    premises: Premises,
+) -> list[str]:
+    """The answer in words."""
+    if premises.false:
+        return [f"Nothing is claimed, since {listed(premises.false)}."]
+    error, taken = f"error at most {percent(asked.delta)}", _names(chosen)
+    by = account.words.amount(f"{epsilon:.3g}")
+    if asked.best == PROMISES:
+        found = f"the best shares under the promises give {taken} more than a minimum, and no other arm"
+        missed, kind = f"shares that give more to {taken} miss at most {by} per round", "be given more"
+    else:
+        found = f"{taken} {'are the best arms' if len(chosen) > 1 else 'is the best arm'}"
+        missed = f"no other arm is better than {taken} by more than {by} per play"
+        kind = "be the best" if asked.best == 1 else f"be among the {asked.best} best"
+    if stops:
+        lines = [f"Yes: {found if certain else missed} ({error})."]
+    else:
+        arms = number_of(len(candidates), "arm")
+        lines = [f"Not yet: {arms} can still {kind}: {_names(candidates)}."]
+        if account.known.any():
+            lines += [f"What is sure by now: {missed} ({error}).", *_forecast(account, asked, rounds)]
+    return [*lines, f"This holds however often one looks, if {listed(premises.clauses)}."]
+
+
+def _forecast(account: Account, asked: Question, rounds: tuple[int | None, int | None]) -> list[str]:
+    """When one may likely stop; nothing where that is not foreseen."""
+    first, last = rounds
+    if asked.best == PROMISES or not account.round:
+        return []
+    far, lead = f"within ten times the {number_of(account.round, 'round')} so far", "At the present shares"
+    if first is None:
+        return [f"{lead}, that is not to be expected {far}."]
+    if last is None:
+        return [f"{lead}, one may stop after {first:,} more rounds at the earliest, perhaps not {far}."]
+    return [f"{lead}, one may likely stop after {first:,} to {last:,} more rounds."]
+
+
+def _names(names: tuple[str, ...]) -> str:
+    """Names in a sentence, the first of many."""
+    shown_names = [plain(name) for name in names[:NAMED]]
+    more = len(names) - NAMED
+    return listed([*shown_names, f"{more:,} more"] if more > 0 else shown_names) if names else "none"

@@ -1,0 +1,158 @@
+"""Whether one may stop: what a bandit answers, on what it rests, and what is refused."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evenhand import Bandit
+from evenhand.core.errors import EvenhandError
+
+ARMS = ("tea", "coffee", "mate")
+
+
+def played(
+    algorithm: str = "fucb",
+    means: tuple[float, ...] = (0.2, 0.6, 0.4),
+    rounds: int = 400,
+    reported: float = 1.0,
+    pay: float = 1.0,
+    **options: Any,
+) -> Bandit:
+    """A bandit after so many rounds, of whose rewards a part is reported."""
+    options = {"fractions": 0.2} | options if algorithm in ("fucb", "f_ts") else options
+    bandit, rng = Bandit(ARMS[: len(means)], algorithm, seed=1, **options), np.random.default_rng(0)
+    for _ in range(rounds):
+        decision = bandit.decide(now=0.0)
+        if rng.random() < reported:
+            rewards = {name: pay * float(rng.random() < means[ARMS.index(name)]) for name in decision.names}
+            bandit.observe(decision.id, rewards, now=1.0)
+    return bandit
+
+
+def test_one_may_stop_when_one_arm_is_left() -> None:
+    answer = played(rounds=1500).stopping(now=1.0)
+    assert (answer.stop, answer.candidates, answer.chosen, answer.claim) == (True, ("coffee",), ("coffee",), "holds_if")
+    assert (answer.epsilon_now, answer.rounds) == (0.0, (0, 0))
+    assert answer.sentences[0] == "Yes: coffee is the best arm (error at most 5%)."
+    assert "the mean reward of each arm stays the same over time" in str(answer)
+
+
+def test_not_yet_with_what_is_sure_and_when_more_is_known() -> None:
+    answer = played(rounds=500).stopping(now=1.0)
+    assert not answer.stop
+    assert answer.candidates == ("coffee", "mate")
+    assert answer.sentences[0] == "Not yet: 2 arms can still be the best: coffee and mate."
+    assert 0.0 < answer.epsilon_now < 0.3
+    assert answer.rounds[0] is not None
+    assert played(rounds=500).stopping(epsilon=0.3, now=1.0).stop
+
+
+def test_two_equal_arms_never_end_but_for_an_epsilon() -> None:
+    bandit = played(means=(0.5, 0.5), rounds=3000, fractions=0.3)
+    answer = bandit.stopping(now=1.0)
+    assert not answer.stop
+    assert answer.rounds[1] is None
+    assert "perhaps not within ten times" in str(answer) or "not to be expected within ten times" in str(answer)
+    assert bandit.stopping(epsilon=answer.epsilon_now, now=1.0).stop
+
+
+def test_epsilon_is_in_the_unit_of_the_rewards() -> None:
+    one, many = (played(rounds=300, pay=pay, rewards=(0.0, pay), words={"unit": "€"}) for pay in (1.0, 50.0))
+    small, large = one.stopping(now=1.0), many.stopping(now=1.0)
+    assert large.epsilon_now == pytest.approx(50.0 * small.epsilon_now)
+    assert "€ per play" in str(large)
+    assert "no reward is below 0 or above 50" in large.premises
+
+
+def test_rewards_that_are_not_known_are_a_premise_unless_they_cannot_matter() -> None:
+    few = played(rounds=3000, reported=0.99).stopping(now=1.0)
+    assert few.stop
+    assert any("may be anything" in premise for premise in few.premises)
+    many = played(rounds=3000, reported=0.5).stopping(now=1.0)
+    assert many.stop
+    assert any("does not depend on its value" in premise for premise in many.premises)
+
+
+def test_where_failures_are_not_reported_pending_rewards_may_be_anything() -> None:
+    bandit = played(rounds=2000, reported=0.5, missing="zero", window=10.0, means=(0.1, 0.9, 0.3))
+    answer = bandit.stopping(now=1.0)
+    assert not answer.stop
+    assert any("may be anything" in premise for premise in answer.premises)
+    assert bandit.stopping(now=20.0).stop
+
+
+def test_a_change_that_was_found_leaves_nothing_to_claim() -> None:
+    bandit, rng = Bandit(ARMS[:2], "glr_klucb", exploration_share=0.1, seed=1), np.random.default_rng(0)
+    for round in range(2000):
+        decision = bandit.decide(now=0.0)
+        mean = {"tea": 0.8 if round < 1000 else 0.1, "coffee": 0.5}[decision.names[0]]
+        bandit.observe(decision.id, {decision.names[0]: float(rng.random() < mean)}, now=1.0)
+    answer = bandit.stopping(now=1.0)
+    assert (answer.stop, answer.claim) == (False, "not_claimed")
+    assert answer.sentences == ("Nothing is claimed, since the policy found that the rewards of an arm have changed.",)
+
+
+def test_several_best_arms_and_those_that_promises_leave_more() -> None:
+    several = played("f_ts", rounds=2000, fractions=0.1, plays=2)
+    assert several.stopping(now=1.0).chosen == ("coffee", "mate")
+    assert several.stopping(best=1, now=1.0).chosen == ("coffee",)
+    assert "rewards of arms that play in the same round are independent" in several.stopping(now=1.0).premises
+    capped = played("group_ts", rounds=1500, fractions=0.1, caps=[1.0, 0.4, 1.0])
+    answer = capped.stopping(best="promises", now=1.0)
+    assert (answer.stop, answer.chosen) == (True, ("coffee", "mate"))
+    plain = played(rounds=1500).stopping(best="promises", now=1.0)
+    assert (plain.stop, plain.chosen) == (True, ("coffee",))
+    early = played("group_ts", rounds=30, fractions=0.1, caps=[1.0, 0.4, 1.0]).stopping(best="promises", now=1.0)
+    assert not early.stop
+    assert len(early.candidates) == 3
+
+
+def test_before_the_first_reward_nothing_is_sure() -> None:
+    answer = Bandit(ARMS, "ucb1").stopping()
+    assert (answer.stop, answer.candidates, answer.rounds) == (False, ARMS, (None, None))
+    assert len(answer.sentences) == 2
+
+
+def test_a_retired_arm_is_no_candidate() -> None:
+    bandit = played(rounds=300)
+    bandit.retire("coffee")
+    assert "coffee" not in bandit.stopping(now=1.0).candidates
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"delta": 0.0}, "never wrong takes forever"),
+        ({"delta": 1}, "says nothing"),
+        ({"delta": "0.1"}, "between 0 and 1"),
+        ({"epsilon": -0.1}, "epsilon"),
+        ({"epsilon": float("nan")}, "epsilon"),
+        ({"best": 0}, "best"),
+        ({"best": 4}, "at most 3"),
+        ({"best": "all"}, "best"),
+    ],
+)
+def test_what_cannot_be_asked(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(EvenhandError, match=message):
+        Bandit(ARMS, "ucb1").stopping(**arguments)
+
+
+def test_shares_by_merit_have_no_arms_that_promises_prefer() -> None:
+    bandit = Bandit(ARMS, "fcts_d", merit={"kind": "power", "exponent": 2.0})
+    with pytest.raises(EvenhandError, match="by merit"):
+        bandit.stopping(best="promises")
+
+
+def test_two_hundred_arms_take_less_than_a_quarter_of_a_second() -> None:
+    bandit = Bandit([f"arm {place}" for place in range(200)], "thompson", start_from=None)
+    for _ in range(400):
+        decision = bandit.decide(now=0.0)
+        bandit.observe(decision.id, {decision.names[0]: float(len(decision.names[0]) % 2)}, now=0.0)
+    bandit.stopping(now=0.0)
+    begun = time.perf_counter()
+    bandit.stopping(now=0.0)
+    assert time.perf_counter() - begun < 0.25
