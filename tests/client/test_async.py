@@ -56,6 +56,10 @@ LEASE_REPORT = {
     **{"id": "L1", "played": 1, "returned": True, "added": 1},
     **{"accepted": 0, "duplicate": 0, "late": 0},
 }
+STOPPING = {
+    **{"stop": True, "candidates": ["tea"], "chosen": ["tea"], "epsilon_now": 0.0, "rounds": [0, None]},
+    **{"claim": "holds_if", "premises": ["no reward is below 0"], "sentences": ["Yes: tea is the best arm."]},
+}
 ACCESS = {"open": False, "name": "reader", "scopes": ["read"], "allocations": None, "expires": None}
 
 PARAMETER = {"name": "fractions", "type": "per_arm", "required": True, "default": None, "description": "promised share"}
@@ -115,6 +119,7 @@ CALLS: list[tuple[str, Ask, list[Any]]] = [
     ("add_webhook", lambda c: c.add_webhook("drinks", "https://example.org", kinds=["decide"]), [WEBHOOK]),
     ("webhooks", lambda c: c.webhooks("drinks"), [{"webhooks": [WEBHOOK]}]),
     ("remove_webhook", lambda c: c.remove_webhook("drinks", "6f"), [WEBHOOK]),
+    ("stopping", lambda c: c.stopping("drinks", 0.1, best="promises"), [STOPPING]),
     ("access", lambda c: c.access(), [ACCESS]),
     ("algorithms", lambda c: c.algorithms(), [{"algorithms": [ALGORITHM]}]),
 ]

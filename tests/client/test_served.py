@@ -122,6 +122,18 @@ def test_batches(client: Client, drinks: str) -> None:
     assert [(one.status, one.learned) for one in again] == [("duplicate", True), ("conflict", False)]
 
 
+def test_whether_one_may_stop(client: Client, drinks: str) -> None:
+    early = client.stopping(drinks)
+    assert (early.stop, early.candidates, early.rounds) == (False, ("tea", "coffee"), (None, None))
+    for decided in client.decide_many(drinks, 300):
+        client.reward(drinks, decided.id, {name: 1.0 if name == "tea" else 0.0 for name in decided.names})
+    answer = client.stopping(drinks, 0.01, best=1)
+    assert (answer.stop, answer.chosen, answer.claim) == (True, ("tea",), "holds_if")
+    assert str(answer).startswith("Yes: tea is the best arm (error at most 1%).")
+    with pytest.raises(ServiceError, match="delta"):
+        client.stopping(drinks, 0.0)
+
+
 def test_changes(client: Client, drinks: str) -> None:
     client.decide_many(drinks, 4)
     assert client.change(drinks, AddArm("mate", fraction=0.25)).version == client.describe(drinks).version == 1

@@ -90,6 +90,12 @@ def requests(ask: Asking) -> dict[tuple[str, str], list[Callable[[], httpx.Respo
         ("get", ALL): [lambda: ask.get(ALL)],
         ("get", ROUTE): [lambda: ask.get(ONE), lambda: ask.get(f"{ALL}/none")],
         ("get", f"{ROUTE}/audit"): [lambda: ask.get(f"{ONE}/audit"), lambda: ask.get(f"{ALL}/films/audit?limit=1")],
+        ("get", f"{ROUTE}/stopping"): [
+            lambda: ask.get(f"{ONE}/stopping?delta=0.1&epsilon=0.05&best=promises"),
+            lambda: ask.get(f"{ALL}/films/stopping?best=1"),
+            lambda: ask.get(f"{ONE}/stopping?delta=1"),
+            lambda: ask.get(f"{ONE}/stopping?best=9"),
+        ],
         ("get", f"{ROUTE}/log"): [lambda: ask.get(f"{ONE}/log")],
         ("get", f"{ROUTE}/audit.csv"): [lambda: ask.get(f"{ONE}/audit.csv"), lambda: ask.get(f"{ALL}/none/audit.csv")],
         ("get", f"{ROUTE}/audit.svg"): [lambda: ask.get(f"{ONE}/audit.svg"), lambda: ask.get(f"{ALL}/none/audit.svg")],

@@ -12,6 +12,7 @@ import { where } from './route.js';
 import { Settings } from './settings.js';
 import { byMerit, takesTotals } from './states.js';
 import { Resolved } from './stated.js';
+import { Stopping } from './stopping.js';
 import { Term } from './terms.js';
 import { Ago, Component, Name, html } from './view.js';
 import { say, unit } from './words.js';
@@ -78,6 +79,7 @@ class Details extends Component {
       ${audit.round === 0 && html`<${Undecided} name=${name} />`}
       <${Tiles} audit=${audit} described=${described} />
       <${Arms} audit=${audit} loaded=${loaded} onMore=${onMore} ...${view} />
+      <${Stopping} ...${{ name, audit, service }} />
       <${Learned} audit=${audit} />
       <${Remembered} audit=${audit} />
       ${audit.history && html`<${History} ...${{ audit, looks }} ...${view} />`}
