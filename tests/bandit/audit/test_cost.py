@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any
 
 import numpy as np
 import pytest
 
 from evenhand.bandit import Bandit
-from evenhand.bandit.audit.costing import cost_interval, cost_of_shares
+from evenhand.bandit.audit.costing import bounded_interval, cost_interval, cost_of_shares
 from evenhand.core.state import Array
 from evenhand.environment.availability import Always
 from evenhand.inference.means import shrunk
+from evenhand.policy.claim import Group
+from evenhand.theory.bounded import best_bounded, bounds_of
 from evenhand.theory.oracle import optimal, optimal_fair
 
 
@@ -54,6 +57,42 @@ def test_the_bound_of_many_sets_is_one() -> None:
     _, most = cost_interval(low, low + width, shares, plays)
     corners = np.where(rng.random((5000, 30)) < 0.2, low + width, low)
     assert 0.0 < cost_of_shares(corners, shares, plays).max() <= most
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_interval_with_groups_holds_every_price_and_its_ends_are_reached(seed: int) -> None:
+    draws = np.random.default_rng(seed)
+    arms, plays = 4 + seed // 4, 1 + seed % 2
+    low, width = draws.uniform(0.0, 0.7, arms), draws.uniform(0.0, 0.3, arms) * (draws.random(arms) < 0.8)
+    groups = [Group(name="some", arms=[0, 1], at_least=draws.uniform(0.1, 0.7), at_most=None)]
+    groups += [Group(name="others", arms=[1, 2], at_least=0.0, at_most=draws.uniform(0.5, 0.9))]
+    bounds = bounds_of(arms, draws.uniform(0.0, 0.1, arms), None, groups)
+
+    def best(means: Array) -> Array:
+        return best_bounded(means, bounds, plays, Always())[1]
+
+    def price(means: Array) -> float:
+        return float(np.sort(means)[-plays:].sum() - means @ best(means))
+
+    least, most = bounded_interval(low, low + width, plays, best)
+    corners = low + width * np.array(list(product((0.0, 1.0), repeat=arms)))
+    levels = np.linspace(0.0, 1.0, 21)[:, np.newaxis]
+    inside = np.concatenate([low + width * draws.random((20, arms)), np.clip(levels, low, low + width)])
+    prices = [price(means) for means in np.concatenate([corners, inside])]
+    assert least - 1e-9 <= min(prices)
+    assert most == pytest.approx(max(prices), abs=1e-9)
+    ends = np.unique(np.concatenate([low, low + width]))
+    assert least == pytest.approx(min(price(np.clip(end, low, low + width)) for end in ends), abs=1e-9)
+
+
+def test_the_largest_price_of_many_sets_is_bounded() -> None:
+    draws = np.random.default_rng(3)
+    low, high = np.sort(draws.random((2, 16)), axis=0)
+    bounds = bounds_of(16, None, np.full(16, 0.6), [Group(name="some", arms=[0, 1, 2], at_least=1.5, at_most=None)])
+    _, most = bounded_interval(low, high, 5, lambda means: best_bounded(means, bounds, 5, Always())[1])
+    for _ in range(50):
+        means = np.where(draws.random(16) < 0.4, high, low)
+        assert np.sort(means)[-5:].sum() - best_bounded(means, bounds, 5, Always())[0] <= most + 1e-9
 
 
 def decided(algorithm: str, means: dict[str, float], rounds: int = 400, **options: object) -> Bandit:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from itertools import combinations
 
 import numpy as np
@@ -19,6 +20,7 @@ from evenhand.policy.shares import proportional
 from evenhand.theory.bounded import best_bounded, bounds_of
 
 BOUNDED = 500  # arms up to which the program with groups and caps, and the lower end of the interval, are computed
+PROGRAMS = 8  # linear programs for an end of the interval, at most
 SETS = 1000  # of arms that may be the best ones, up to which all are tried
 ASLEEP = 0.995  # share of the rounds below which an arm does not count as always available
 
@@ -88,11 +90,10 @@ class _Prices:
         if account.merit is None and not self.bounded:
             assert account.fractions is not None
             return cost_interval(low, high, account.fractions[account.active], account.plays)
-        if account.merit is not None:
-            least, most = allowed_shares(account.merit, low, high, account.plays)
-            kept = (float(least @ low), float(most @ high))
-        else:  # both optima grow with every mean
-            kept = (self.kept(self.low), self.kept(self.high))
+        if account.merit is None:
+            return bounded_interval(low, high, account.plays, lambda means: _best_bounded(account, means))
+        least, most = allowed_shares(account.merit, low, high, account.plays)
+        kept = (float(least @ low), float(most @ high))
         return max(0.0, self.free(self.low) - kept[1]), max(0.0, self.free(self.high) - kept[0])
 
     def incurred(self) -> float:
@@ -178,6 +179,48 @@ def cost_interval(low: Array, high: Array, fractions: Array, plays: int) -> tupl
     levels = np.unique(np.concatenate([low, high]))
     equal = np.clip(levels[:, None], low, high)
     return max(0.0, float(cost_of_shares(equal, fractions, plays).min())), max(0.0, largest)
+
+
+def bounded_interval(low: Array, high: Array, plays: int, best: Callable[[Array], Array]) -> tuple[float, float]:
+    """The range of the price over all means within intervals, for any promises; ``best`` gives the best shares y ∈ K.
+
+    Smallest: the sum of the m largest means is ``min_t m t + Σ (μ_i − t)⁺``, and given t and y every mean is best at
+    ``min(max(t, l_i), u_i)``. Between two ends of intervals that is concave in t, and t lies between the m-th largest
+    and the largest lower end; with one play only the latter is left.
+
+    Largest: some set S of m arms has its upper ends and all others their lower ends, with the price
+    ``min_{y ∈ K} Σ_S (u_i − (u_i − l_i) y_i) − l·y``. Any y bounds this for all sets at once, so that a few programs,
+    each for the set with the largest bound, find the largest price, or a bound of it.
+    """
+    inner = np.sort(low)[-plays:]
+    levels = np.unique(np.concatenate([low, high]))
+    levels = levels[(levels >= inner[0]) & (levels <= inner[-1])]
+    smallest = float(inner.sum() - high @ best(high)) if len(levels) > PROGRAMS else math.inf
+    for level in levels if len(levels) <= PROGRAMS else ():
+        means = np.clip(level, low, high)
+        smallest = min(smallest, float(np.sort(means)[-plays:].sum() - means @ best(means)))
+    smallest = smallest if smallest > 1e-12 else 0.0  # sums of shares are not exact
+    return smallest, max(smallest, _largest_price(low, high, plays, best))
+
+
+def _largest_price(low: Array, high: Array, plays: int, best: Callable[[Array], Array]) -> float:
+    """The largest price, or a bound of it; see `bounded_interval`."""
+    arms, width = len(low), high - low
+    if math.comb(arms, plays) > SETS:
+        some = (best(low), best((low + high) / 2.0))
+        return min(float(np.sort(high - width * one)[-plays:].sum() - low @ one) for one in some)
+    chosen = [list(one) for one in combinations(range(arms), plays)]
+    bounds, solved, means = np.full(len(chosen), np.inf), set[int](), low
+    for _ in range(PROGRAMS):
+        shares = best(means)
+        bounds = np.minimum(bounds, (high - width * shares)[chosen].sum(axis=1) - low @ shares)
+        at = int(np.argmax(bounds))
+        if at in solved:
+            break
+        solved.add(at)
+        means = low.copy()
+        means[chosen[at]] = high[chosen[at]]
+    return float(bounds.max())
 
 
 def _largest_cost(low: Array, high: Array, fractions: Array, plays: int) -> float:
