@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from evenhand.bandit import Bandit, scores
-from evenhand.bandit.scores import LEAST, LOST, OPEN, OPEN2, Scores, Table
+from evenhand.bandit.scores import LOST, OPEN, OPEN2, Scores, Table
 
 DAY, START = 86_400.0, 1_763_000_000.0  # 13 November 2025
 LOW, HIGH = -1.0, 3.0
@@ -85,8 +85,7 @@ def test_the_sums_are_those_of_everything_that_happened(missing: str) -> None:
             assert row[LOST] + mine.sum() == len(open)
             assert row[OPEN] + weights[mine].sum() == pytest.approx(open.sum())
             assert row[OPEN2] + (weights[mine] ** 2).sum() == pytest.approx((open**2).sum())
-            if not mine.any():
-                assert row[LEAST] == min(one["p"] for one in plays)
+        assert table.least <= min(one["p"] for arm in able for one in found[table.month, able, arm])
         assert table.rounds == sum(len(found[table.month, able, arm]) for arm in able)
     assert len(seen) > 15
     again = Bandit.restored(json.loads(json.dumps(bandit.dump())))
@@ -121,7 +120,7 @@ def test_leased_rounds_count_by_position() -> None:
         assert row[:4] == pytest.approx([plays[arm], values[place][list(guesses)].sum(), spread, plays[arm] * weight])
         assert row[OPEN] + plays[arm] * weight == pytest.approx(table.rounds)
         assert row[LOST] == pytest.approx(0.0)
-        assert row[LEAST] == counts[arm] / 100
+        assert table.least == min(counts.values()) / 100
     bandit.report(lease.id, 100, now=START + 2)
     assert table.rounds == pytest.approx(100.0)
     assert Bandit.restored(json.loads(json.dumps(bandit.dump()))).dump() == bandit.dump()
@@ -180,16 +179,25 @@ def test_rounds_of_an_earlier_save_do_not_count() -> None:
 
 
 def test_tables_add_up() -> None:
-    one, two = Table("", "decided", None, 2.0), Table("", "decided", None, 3.0)
-    one.rows[0][:] = [1.0] * 11 + [0.5]
-    two.rows[0][:] = [2.0] * 11 + [0.25]
-    two.rows[1][LEAST] = 0.1
+    one, two = Table("", "decided", None, 2.0, 0.5), Table("", "decided", None, 3.0, 0.1)
+    one.rows[0][:], two.rows[0][:], two.rows[1][LOST] = [1.0] * 11, [2.0] * 11, 4.0
     one.add(two)
-    assert (one.rounds, one.rows[0], one.rows[1][LEAST]) == (5.0, [3.0] * 11 + [0.25], 0.1)
+    assert (one.rounds, one.least, one.rows[0], one.rows[1][LOST]) == (5.0, 0.1, [3.0] * 11, 4.0)
     assert Table.restored(*one.dump()) == one
+
+
+def test_the_smallest_chance_is_also_that_of_arms_that_did_not_play() -> None:
+    bandit, smallest = Bandit(["a", "b", "c"], "exp3", mixing=0.3, seed=2), 1.0
+    for round in range(100):
+        decision = bandit.decide(now=START + round, propensities=True)
+        assert decision.propensities is not None
+        smallest = min(smallest, *(one.propensity for one in decision.propensities if one.propensity is not None))
+        bandit.observe(decision.id, {decision.names[0]: float("a" in decision.names)}, now=START + round)
+    (table,) = bandit._record.scores.tables
+    assert table.least == smallest < 0.25
 
 
 def test_damaged_sums_are_refused() -> None:
     plain = Bandit(["a", "b"], "ucb1").dump()["scores"]
     with pytest.raises(ValueError, match="has 1 numbers"):
-        Scores.restored(plain | {"tables": [["2025-11", "decided", None, 1.0, [[0, 1.0]]]]})
+        Scores.restored(plain | {"tables": [["2025-11", "decided", None, 1.0, 1.0, [[0, 1.0]]]]})

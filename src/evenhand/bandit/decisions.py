@@ -6,6 +6,7 @@ from collections.abc import Container, Iterable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenhand.bandit.arms import Available
 from evenhand.bandit.propensities import Propensities, copied, propensities
@@ -43,10 +44,10 @@ def decide(
     if estimate:
         seed = (record.seed, round)
         known = propensities(record.policy, record.state, able.mask, decision, record.arms.place, seed, listed)
-    chances, weighed = decision.propensities, None
-    if chances is not None and (chances.item(places[0]) < 1.0 or len(places) > 1) and able.size > 1:
-        weighed = [float(chances.item(place)) for place in places] if np.count_nonzero(chances) == able.size else None
-    apply(record, decision, places, able, now, (), weighed)
+    chances, least = decision.propensities, 0.0
+    if chances is not None and able.size > 1 and (chances.item(places[0]) < 1.0 or len(places) > 1):
+        least = float(np.minimum.reduce(chances if able.mask is None else chances[able.arms]))
+    apply(record, decision, places, able, now, (), least, chances)
     if chances is not None:
         arms = [ArmPropensity(names[place], float(chances.item(place)), 0.0) for place in places]
     elif known:
@@ -61,8 +62,8 @@ def decide(
             facts["propensity"] = [one.propensity for one in arms]
         if chances is None and known:
             facts["stderr"] = [one.stderr for one in arms]
-        if weighed is not None:
-            facts["weighed"] = True
+        if least > 0.0:
+            facts["least"] = least
         if silent:
             facts["silent"] = True
     every = tuple(known.values()) if estimate else None
@@ -114,25 +115,28 @@ def apply(
     available: Available,
     now: float,
     given: Container[str] = (),
-    chances: Sequence[float] | None = None,
+    least: float = 0.0,
+    chances: NDArray[Any] | None = None,
     counted: bool = True,
 ) -> None:
     """Record a decision, whether it was just made or is read from a log.
 
-    ``chances`` are those of the arms that play, if every available arm had one; a decision from before there were sums
-    for differences does not count in them.
+    ``least`` is the smallest chance of an available arm, and ``chances``, (arms,), has those of the arms that play. A
+    decision from before there were sums for differences does not count in them.
     """
     record.policy.apply(record.state, decision, given, places)
     scores, index, counting = record.scores, UNCOUNTED, list[float]()
     if counted:
         if not scores.begins <= now < scores.ends:
             record.turn(now)
-        able = None if chances is None else available.packed
+        able = available.packed if least > 0.0 else None
         index = scores.places[able] if able in scores.places else scores.opened(able)
         table = scores.tables[index]
         table.rounds += 1.0
-        for number, place in enumerate(places):  # in line, as all that every decision does
-            weight = 0.0 if chances is None or table.able is None else 1.0 / max(chances[number], FAINT)
+        if least < table.least and able is not None:
+            table.least = least
+        for place in places:  # in line, as all that every decision does
+            weight = 0.0 if table.able is None or chances is None else 1.0 / max(chances.item(place), FAINT)
             counting += weight, scores.earned[place][GUESS]
     record.pending.enter(decision.round, places, now, index, counting)
     if available.mask is not None:

@@ -6,7 +6,7 @@ import numpy as np
 
 from evenhand.bandit.leases import Lease, Places
 from evenhand.bandit.record import Record
-from evenhand.bandit.scores import LEAST, LOST, NUMBER, OPEN, OPEN2, SUM, Kind
+from evenhand.bandit.scores import LOST, NUMBER, OPEN, OPEN2, SUM, Kind
 from evenhand.core.state import Array
 
 
@@ -24,12 +24,12 @@ def count_rounds(record: Record, lease: Lease, until: int, now: float) -> int:
     plays, weights = _plays(lease, begin, until), lease.size / lease.counts
     rounds = float((plays * weights).max() - (before * weights).max())
     table.rounds += rounds
+    table.least = min(table.least, 1.0 / float(weights.max()))
     added = (plays - before).tolist()
     for arm, count, weight in zip(lease.places.tolist(), added, weights.tolist(), strict=True):
         row = table.rows[arm]
         row[LOST] += count
         if table.able is not None:
-            row[LEAST] = min(row[LEAST], 1.0 / weight)
             row[OPEN] += rounds
             row[OPEN2] += rounds * weight
     return place

@@ -59,7 +59,7 @@ def replay_decision(
     available: Sequence[str] | None = None,
     propensity: Sequence[float] | None = None,
     silent: bool = False,
-    weighed: bool = False,
+    least: float = 0.0,
     uncounted: bool = False,
 ) -> None:
     """Record a decision of a log."""
@@ -74,8 +74,8 @@ def replay_decision(
     inclusion[places] = 1.0 if propensity is None else propensity
     if silent:
         record.learn_rewards([], [], [], given)
-    chances, decision = propensity if weighed else None, Decision(round, played, None, able.mask, inclusion)
-    decisions.apply(record, decision, places, able, now, given, chances, not uncounted)
+    decision = Decision(round, played, None, able.mask, inclusion)
+    decisions.apply(record, decision, places, able, now, given, least, inclusion, not uncounted)
 
 
 def replay_rewards(record: Record, decision: str, values: Mapping[str, float], late: Sequence[str], now: float) -> None:

@@ -12,7 +12,6 @@ for each arm that played in them a row:
 ``SQUARES``                 ``Σ w² x²``
 ``LOST``                    plays whose reward is not known, without those decided here that wait for theirs
 ``OPEN``, ``OPEN2``         ``Σ w`` and ``Σ w²`` of these
-``LEAST``                   the smallest p
 ==========================  ====================================================================================
 
 The rounds of a lease are laid out when it is granted, so that given the first ones the others have no chance any more.
@@ -34,9 +33,9 @@ from evenhand.core import validate
 from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import StateError
 
-WIDTH = 12
-KNOWN, TOTAL, SPREAD, WEIGHTS, REWARDS, WEIGHTS2, REWARDS2, SQUARES, LOST, OPEN, OPEN2, LEAST = range(WIDTH)
-NOTHING = [0.0] * (WIDTH - 1) + [1.0]
+WIDTH = 11
+KNOWN, TOTAL, SPREAD, WEIGHTS, REWARDS, WEIGHTS2, REWARDS2, SQUARES, LOST, OPEN, OPEN2 = range(WIDTH)
+NOTHING = [0.0] * WIDTH
 NUMBER, SUM, GUESS = range(3)  # of all rewards of an arm that are known, and what is expected of the next one
 SETS = 8  # sets of arms of a month in whose rounds rewards are weighted; rounds with others have no weights
 MONTHS = 13  # calendar months that are kept apart
@@ -54,25 +53,29 @@ class Table:
     kind: Kind
     able: bytes | None  # the arms that could play, as packed bits; None where rewards have no weights
     rounds: float = 0.0  # n
+    least: float = 1.0  # the smallest chance of any of these arms in any of them, also of arms that did not play
     rows: defaultdict[int, list[float]] = field(default_factory=lambda: defaultdict(NOTHING.copy))
 
     def add(self, other: Table) -> None:
         """Count the rounds of another table, too."""
         self.rounds += other.rounds
+        self.least = min(self.least, other.least)
         for place, row in other.rows.items():
-            least = min(self.rows[place][LEAST], row[LEAST])
-            self.rows[place] = [one + two for one, two in zip(self.rows[place][:LEAST], row, strict=False)] + [least]
+            self.rows[place] = [one + two for one, two in zip(self.rows[place], row, strict=True)]
 
     def dump(self) -> list[Any]:
         """Plain JSON values."""
         able = None if self.able is None else base64.b64encode(self.able).decode()
-        return [self.month, self.kind, able, self.rounds, [[place, *row] for place, row in sorted(self.rows.items())]]
+        rows = [[place, *row] for place, row in sorted(self.rows.items())]
+        return [self.month, self.kind, able, self.rounds, self.least, rows]
 
     @classmethod
-    def restored(cls, month: str, kind: Kind, able: str | None, rounds: float, rows: list[list[Any]]) -> Table:
+    def restored(
+        cls, month: str, kind: Kind, able: str | None, rounds: float, least: float, rows: list[list[Any]]
+    ) -> Table:
         """The table that `dump` described."""
         packed = None if able is None else base64.b64decode(able, validate=True)
-        table = cls(month, kind, packed, validate.number("rounds", rounds, low=0.0))
+        table = cls(month, kind, packed, validate.number("rounds", rounds, 0.0), validate.number("least", least, 0.0))
         for place, *row in rows:
             if len(row) != WIDTH:
                 raise StateError(f"a saved row of sums has {len(row)} numbers")
@@ -163,8 +166,6 @@ class Scores:
             row[WEIGHTS2] += square * count
             row[REWARDS2] += square * total
             row[SQUARES] += square * squares
-            if weight * row[LEAST] > 1.0:
-                row[LEAST] = 1.0 / weight
 
     def lose(self, table: int, place: int, count: float, weight: float) -> None:
         """So many plays are not known; below 0 where they are known after all."""
@@ -174,8 +175,6 @@ class Scores:
         row[LOST] += count
         row[OPEN] += weight * count
         row[OPEN2] += weight * weight * count
-        if weight * row[LEAST] > 1.0:
-            row[LEAST] = 1.0 / weight
 
     def dump(self) -> dict[str, Any]:
         """Plain JSON values."""

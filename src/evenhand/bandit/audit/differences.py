@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 from evenhand.bandit.record import Record
 from evenhand.bandit.scores import (
     KNOWN,
-    LEAST,
     LOST,
-    NOTHING,
     OPEN,
     OPEN2,
     REWARDS,
@@ -139,7 +137,6 @@ def _compared(record: Record, control: str | None, of: str) -> Compared:
 
 def _tables(record: Record, month: str | None, assume: str | None) -> list[tuple[Table, Array]]:
     """The tables of a month or of all, with the sums of each, (arms, sums), and pending rewards among the unknown."""
-    nothing = np.tile(NOTHING, (len(record.arms), 1))
     known = sorted({table.month for table in record.scores.tables if table.month})
     if month is not None and month not in known:
         such = f"the months with rounds are {', '.join(known)}" if known else "no month has rounds yet"
@@ -150,13 +147,13 @@ def _tables(record: Record, month: str | None, assume: str | None) -> list[tuple
     for place, table in enumerate(record.scores.tables):
         if month is None or table.month == month:
             alike, sums = found.setdefault(
-                (table.kind, table.able), (Table("", table.kind, table.able), nothing.copy())
+                (table.kind, table.able), (Table("", table.kind, table.able), np.zeros((len(record.arms), WIDTH)))
             )
             alike.rounds += table.rounds
             some = list(table.rows)
             rows = np.array([table.rows[arm] for arm in some]).reshape(-1, WIDTH)
-            sums[some, :LEAST] += rows[:, :LEAST]
-            sums[some, LEAST] = np.minimum(sums[some, LEAST], rows[:, LEAST])
+            alike.least = min(alike.least, table.least)
+            sums[some] += rows
             _with_waiting(sums, *(part[waiting[0] == place] for part in waiting[1:]))
     for table, sums in found.values():
         _assumed(record, table, sums, assume)
@@ -167,7 +164,6 @@ def _with_waiting(sums: Array, arms: NDArray[np.int64], weights: Array) -> None:
     """Add plays that wait for a reward to those whose reward is not known."""
     for column, some in ((LOST, np.ones(len(arms))), (OPEN, weights), (OPEN2, weights**2)):
         sums[:, column] = np.maximum(sums[:, column] + np.bincount(arms, some, len(sums)), 0.0)
-    np.minimum.at(sums[:, LEAST], arms[weights > 0.0], 1.0 / weights[weights > 0.0])
 
 
 def _assumed(record: Record, table: Table, sums: Array, assume: str | None) -> None:
@@ -202,7 +198,7 @@ def _weighted(
 ) -> tuple[Array, Mask, Array]:
     """From weighted scores: the rounds of each pair, whether some are leased, or leased for units, and the ends."""
     one, two = who.pairs
-    rounds, sums, least = np.zeros(len(one)), np.zeros((2, LEAST, len(one))), np.ones((2, len(one)))
+    rounds, sums, least = np.zeros(len(one)), np.zeros((2, WIDTH, len(one))), np.ones(len(one))
     kinds, squares = np.zeros((2, len(one)), dtype=bool), [WEIGHTS2, REWARDS2, SQUARES, OPEN2]
     sizes = (who.parts > 0.0).sum(axis=1)
     for table, rows in tables:
@@ -212,18 +208,17 @@ def _weighted(
         there = (who.parts[:, ~able] == 0.0).all(axis=1)
         both = there[one] & there[two]
         rounds += both * _rounds(record, table, rows, assume)
-        mixed = who.parts @ rows[:, :LEAST]
+        mixed = who.parts @ rows
         mixed[:, squares] = who.parts**2 @ rows[:, squares]
-        lowest = np.where(who.parts > 0.0, rows[:, LEAST], np.inf).min(axis=1) * sizes
         for side, place in enumerate(who.pairs):
             sums[side] += (mixed[place] * both[:, np.newaxis]).T
-            least[side] = np.minimum(least[side], np.where(both, lowest[place], np.inf))
+        least[both] = np.minimum(least[both], table.least)
         kinds |= both & np.array([[table.kind != "decided"], [table.kind == "units"]])
     # Of at most so many scores in a round, the square of the sum is at most so many times the sum of the squares.
     scores = np.minimum(record.plays, sizes[one] + sizes[two])
     scores *= np.where((who.parts[one] * who.parts[two]).any(axis=1), 2, 1)
     sums[:, squares] *= scores
-    first, second = (_scores(side, smallest / scores) for side, smallest in zip(sums, least, strict=True))
+    first, second = (_scores(side, least * sizes[place] / scores) for side, place in zip(sums, who.pairs, strict=True))
     low, high = weighted(first, second, rounds, level)
     with np.errstate(invalid="ignore"):
         value = first.rewards / first.plays - second.rewards / second.plays

@@ -64,7 +64,7 @@ class Decided(TypedDict):
     propensity: NotRequired[list[float]]  # of each of `arms`
     stderr: NotRequired[list[float]]  # of the propensities, where they are estimated
     silent: NotRequired[bool]  # a reward of the round before was missing
-    weighed: NotRequired[bool]  # every arm that could play had a chance, so that the rewards have weights
+    least: NotRequired[float]  # the smallest propensity of an arm that could play; left out where it was 0 or unknown
     uncounted: NotRequired[bool]  # it is of version 1: it does not count in differences
     memory: NotRequired[dict[str, Any]]  # what parts of the policy remember now
 
