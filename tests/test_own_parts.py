@@ -19,9 +19,8 @@ import pytest
 from evenhand import Environment, Policy, Results, check_environment, check_policy, compare
 from evenhand.algorithms.registry import ALGORITHMS
 from evenhand.bandit import Bandit
-from evenhand.bandit.evaluation.estimators import evaluate
 from evenhand.bandit.evaluation.log import read_log
-from evenhand.bandit.evaluation.targets import Learner
+from evenhand.bandit.evaluation.replay import replay
 from evenhand.cli import main as cli
 from evenhand.core.parts import plain
 from evenhand.rewards import Bernoulli
@@ -135,9 +134,9 @@ def test_in_the_evaluation_of_a_log(
             rows.writerow([second, customers.choice(NAMES), float(customers.random() < 0.5), 1 / 3])
     run(["evaluate", str(log), *own, "--json"], monkeypatch)
     printed = json.loads(capsys.readouterr().out)
-    assert printed["target"] in ("kl_debt", "mine:kl_debt", "own", "mine:KLUCB + mine:DebtFirst")
-    learner = Learner("kl_debt", {"fractions": 0.2})
-    assert printed["estimates"] == evaluate(read_log(log), learner).to_json()["estimates"]
+    assert printed["replay"]["policy"] in ("kl_debt", "mine:kl_debt", "own", "mine:KLUCB + mine:DebtFirst")
+    found = replay(read_log(log), "kl_debt", {"fractions": 0.2}).to_json()
+    assert {**printed["replay"], "policy": "kl_debt"} == found
 
 
 def test_in_the_list_of_algorithms(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from evenhand.bandit.evaluation.estimators import Estimate as Estimate
-from evenhand.bandit.evaluation.estimators import Evaluation as Evaluation
-from evenhand.bandit.evaluation.estimators import evaluate as evaluate
+from evenhand.bandit.evaluation.evaluation import Estimate as Estimate
+from evenhand.bandit.evaluation.evaluation import Evaluation as Evaluation
+from evenhand.bandit.evaluation.evaluation import evaluate as evaluate
+from evenhand.bandit.evaluation.evaluation import grade as grade
+from evenhand.bandit.evaluation.grade import Grade as Grade
 from evenhand.bandit.evaluation.learning import Learned as Learned
 from evenhand.bandit.evaluation.log import Log as Log
 from evenhand.bandit.evaluation.log import read_log as read_log
+from evenhand.bandit.evaluation.replay import Replay as Replay
+from evenhand.bandit.evaluation.replay import replay as replay
 from evenhand.bandit.evaluation.targets import FixedShares as FixedShares
-from evenhand.bandit.evaluation.targets import Learner as Learner
 from evenhand.bandit.evaluation.targets import Target as Target
 from evenhand.inference.sequences import mean_interval as mean_interval

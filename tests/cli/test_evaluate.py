@@ -1,4 +1,4 @@
-"""``evenhand evaluate`` as a user meets it: in euros, on a narrow terminal, with an algorithm that learns."""
+"""``evenhand evaluate`` as a user meets it: in euros, on a narrow terminal, with several targets and a learner."""
 
 from __future__ import annotations
 
@@ -6,11 +6,17 @@ import json
 import random
 import re
 import shlex
+import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from evenhand.bandit.evaluation.evaluation import evaluate
+from evenhand.bandit.evaluation.log import read_log
+from evenhand.bandit.evaluation.replay import replay
 from evenhand.cli import main as cli
+from tests.bandit.evaluation.logs import HEADER, ROWS, written
 
 EUROS = ("evaluate", "euros.csv", "--column", "reward=euros")
 LEARNER = ("--algorithm", "hard_threshold_ucb", "--set", "fractions=0.1", "--set", "penalties=1")
@@ -32,19 +38,16 @@ def test_a_learner_takes_a_log_in_euros_with_its_range(capsys: pytest.CaptureFix
     assert cli.run([*EUROS, *LEARNER]) == 2
     assert "not within 0 to 1: set --rewards 0,40\n" in capsys.readouterr().err
     assert cli.run([*EUROS, *LEARNER, "--rewards", "0,40", "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["shares"]["coffee"]["target"] > 0.9
-    assert found["estimates"]["snips"]["value"] == pytest.approx(
-        40 * 0.4, abs=4 * found["estimates"]["snips"]["stderr"]
-    )
-    [warning] = [one for one in found["warnings"] if "has learned from the plays of the log" in one]
-    assert warning.endswith(f"The 500 plays of the log count as {found['effective_sample_size']:,.0f}")
+    found = json.loads(capsys.readouterr().out)["replay"]
+    assert found["shares"]["coffee"] > 0.8
+    assert found["interval"]["low"] < 40 * 0.4 < found["interval"]["high"]
+    assert found["rounds"] == pytest.approx(250, abs=40)
 
 
 def test_columns_of_other_names_come_with_the_options_that_name_them(capsys: pytest.CaptureFixture[str]) -> None:
     Path("other.csv").write_text("time,the item,click,propensity\n1,tea,1,0.5\n")
     assert cli.run(["evaluate", "other.csv", "--shares", "uniform"]) == 2
-    options = "--column timestamp=time --column 'item_id=the item' --column propensity_score=propensity"
+    options = "--column 'item_id=the item'"  # the other two names are recognised
     assert capsys.readouterr().err.endswith(f"name what is missing with {options}\n")
     assert cli.run(["evaluate", "other.csv", "--shares", "uniform", *shlex.split(options)]) == 0
 
@@ -52,22 +55,149 @@ def test_columns_of_other_names_come_with_the_options_that_name_them(capsys: pyt
 def test_rewards_that_are_missing_are_a_choice_between_options(capsys: pytest.CaptureFixture[str]) -> None:
     Path("blank.csv").write_text("timestamp,item_id,click,propensity_score\n1,tea,,0.5\n")
     assert cli.run(["evaluate", "blank.csv", "--shares", "uniform"]) == 2
-    assert "as 0 (--missing zero) or leave them out (--missing drop)" in capsys.readouterr().err
-
-
-def test_fixed_shares_do_not_learn(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run([*EUROS, "--shares", "uniform", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["warnings"] == []
+    printed = capsys.readouterr().err
+    assert all(f"--missing {meaning}" in printed for meaning in ("zero", "lost", "never"))
 
 
 def test_a_narrow_terminal_cuts_no_number(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    words = [*EUROS, *LEARNER, "--rewards", "0,40"]
+    words = [*EUROS, *LEARNER, "--rewards", "0,40", "--shares", "uniform", "--shares", "coffee=1"]
     assert cli.run([*words, "--json"]) == 0
-    dr = json.loads(capsys.readouterr().out)["estimates"]["dr"]
+    printed = json.loads(capsys.readouterr().out)
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "70")
     assert cli.run(words) == 0
-    printed = re.sub("\x1b[^m]*m", "", capsys.readouterr().out)
-    assert "…" not in printed
-    assert f"{dr['low']:.3g} to {dr['high']:.3g}" in printed
-    assert max(map(len, printed.splitlines())) <= 70
+    text = re.sub("\x1b[^m]*m", "", capsys.readouterr().out)
+    assert "…" not in text
+    for one in (*printed["estimates"].values(), *printed["differences"]):
+        assert f"{one['interval']['low']:.3g} to {one['interval']['high']:.3g}" in text
+    assert max(map(len, text.splitlines())) <= 70
+
+
+# --- the command in a folder with a log -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Callable[..., tuple[int, str, str]]:
+    """Run ``evenhand evaluate log.csv …`` in a folder with a log; exit status and what was printed."""
+    written(tmp_path, HEADER + ROWS)
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["evenhand", "evaluate", "log.csv", *words])
+        with pytest.raises(SystemExit) as left:
+            cli.main()
+        printed = capsys.readouterr()
+        return int(left.value.code or 0), printed.out, printed.err
+
+    return run
+
+
+Command = Callable[..., tuple[int, str, str]]
+
+
+def test_command_as_json(command: Command, tmp_path: Path) -> None:
+    status, out, err = command("--shares", "tea=0.5,mate=0.5", "--json")
+    printed = json.loads(out)
+    assert (status, err) == (0, "")
+    evaluation = evaluate(read_log(tmp_path / "log.csv"), {"tea": 0.5, "mate": 0.5}).to_json()
+    assert printed == {"log": "log.csv", **evaluation}
+    assert printed["answer"] == "no"  # of three rounds
+    written(tmp_path, json.dumps({"tea": 0.5, "mate": 0.5}), "shares.json")
+    assert json.loads(command("--shares", "shares.json", "--json")[1]) == printed
+    even = json.loads(command("--shares", "uniform", "--json")[1])
+    assert even["estimates"]["uniform"]["value"] == printed["estimates"]["fixed shares"]["value"]
+    positions = json.loads(command("--shares", "uniform", "--by-position", "--json")[1])["positions"]
+    assert {place: one["rounds"] for place, one in positions.items()} == {"position 1": 2, "position 2": 1}
+
+
+def test_command_compares_several_targets(command: Command, tmp_path: Path) -> None:
+    words = ("--shares", "uniform", "--shares", "tea=1", "--estimator", "snips", "--rewards", "0,2", "--clip", "1.5")
+    printed = json.loads(command(*words, "--interval", "sequence", "--against", "fixed shares", "--json")[1])
+    targets, log = ["uniform", {"tea": 1.0}], read_log(tmp_path / "log.csv")
+    options = {"estimator": "snips", "clip": 1.5, "rewards": (0, 2), "interval": "sequence"}
+    found = evaluate(log, targets, against="fixed shares", **options).to_json()  # type: ignore[arg-type]
+    assert printed == {"log": "log.csv", **found, "notes": []}
+    assert [one["second"] for one in printed["differences"]] == ["fixed shares"]
+
+
+def test_command_replays_with_parameters(command: Command, tmp_path: Path) -> None:
+    words = ("--set", "fractions={tea=0.2, mate=0.3}", "--set", "evidence=optimistic", "--seed", "3")
+    printed = json.loads(command("--algorithm", "f_ts", *words, "--json")[1])
+    parameters = {"fractions": {"tea": 0.2, "mate": 0.3}, "evidence": "optimistic"}
+    assert printed["replay"] == replay(read_log(tmp_path / "log.csv"), "f_ts", parameters, seed=3).to_json()
+    both = json.loads(command("--algorithm", "f_ts", *words, "--shares", "uniform", "--json")[1])
+    assert (both["replay"], [*both["estimates"]]) == (printed["replay"], ["uniform"])
+    assert "f_ts decided" in command("--algorithm", "f_ts", *words)[1]
+
+
+def test_command_is_strict_where_asked(command: Command, tmp_path: Path) -> None:
+    assert command("--shares", "uniform", "--strict")[0] == 1
+    assert command("--shares", "uniform")[0] == 0
+    rows = "".join(f"{second},{'ab'[second % 2]},{second % 3 == 0:d},0.5\n" for second in range(400))
+    written(tmp_path, "timestamp,item_id,reward,propensity_score\n" + rows)
+    assert command("--shares", "uniform", "--strict")[0] == 0
+
+
+def test_command_shows_tables(command: Command) -> None:
+    words = ("--shares", "uniform", "--clip", "1.5", "--column", "reward=reward", "--rows", "--interval", "normal")
+    status, out, err = command(*words)
+    assert (status, err) == (0, "")
+    assert out.splitlines()[1].startswith("Can this log answer? No: for uniform the 3 plays of the log count as 2.")
+    for text in (
+        "3 rounds, 2 items",
+        "the log's policy",
+        "uniform − the log's policy",
+        "95% interval",
+        "doubly robust",
+    ):
+        assert text in out
+    assert "the intervals hold if the propensities are right" in out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "give what to evaluate by --shares, --algorithm, or both"),
+        (("--shares", "uniform", "--clip", "much"), "--clip must be a weight such as 10, or 'slope'; got 'much'"),
+        (("--shares", "uniform", "--against", "unifrom"), "did you mean 'uniform'"),
+        (("--shares", "uniform", "--rewards", "0"), "--rewards must have the form LOW,HIGH"),
+        (("--shares", "uniform", "--rewards", "0,0.1"), "'1' is not within the range of rewards, 0 to 0.1"),
+        (("--shares", "uniform", "--set", "a=1"), "--set needs --algorithm"),
+        (("--shares", "tea"), "--shares must have the form ITEM=SHARE,…, such as a=0.2,b=0.8; got 'tea'"),
+        (("--shares", "tea=half"), "--shares must have the form"),
+        (("--shares", "tea=10%,mate=0.9"), "got 'tea=10%' (write 0.1)"),
+        (("--shares", "te=0.1,mate=0.9"), "'te' is not in log.csv; did you mean 'tea'?"),
+        (("--shares", "uniform", "--column", "reward=sold"), "name what is missing with --column reward=…"),
+        (("--shares", "uniform", "--column", "time=timestamp"), "comes second: --column timestamp=time"),
+        (("--shares", "tea=0.5,tea=0.5"), "names 'tea' twice"),
+        (("--shares", "tea=0.5"), "shares must sum to 1, they sum to 0.5"),
+        (("--shares", "none.json"), "there is no file none.json"),
+        (("--shares", "list.json"), "list.json must contain an object"),
+        (("--shares", "text.json"), "text.json: the share of 'tea' must be a number"),
+        (("--shares", "broken.json"), "broken.json cannot be read as JSON"),
+        (
+            ("--algorithm", "ucb1", "--set", "exploration"),
+            "must have the form NAME=VALUE, such as exploration=2.0",
+        ),
+        (("--algorithm", "{ index = "), "is neither TOML nor JSON"),
+        (("--algorithm", "none.toml"), "there is no file none.toml"),
+        (("--algorithm", "list.json"), "list.json must be the table of one policy"),
+        (("--algorithm", "nowhere:own"), "there is no module 'nowhere'"),
+        (("--shares", "uniform", "--missing", "mean"), "missing must be 'never' or 'lost' or 'zero', got 'mean'"),
+        (
+            ("--shares", "uniform", "--column", "reward"),
+            "must have the form COLUMN=NAME, such as reward=bought",
+        ),
+        (("--shares", "uniform", "--clip", "-1"), "clip must be a number of at least 0"),
+    ],
+)
+def test_command_refuses(command: Command, tmp_path: Path, words: tuple[str, ...], message: str) -> None:
+    written(tmp_path, "[1]", "list.json")
+    written(tmp_path, '{"tea": "half"}', "text.json")
+    written(tmp_path, "{", "broken.json")
+    status, out, err = command(*words)
+    assert (status, out) == (2, "")
+    assert err.startswith("evenhand: ")
+    assert message in err

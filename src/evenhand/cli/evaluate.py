@@ -1,11 +1,11 @@
-"""``evenhand evaluate``: estimates from a log what another policy would earn."""
+"""``evenhand evaluate``: estimates from a log what other policies would earn."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,29 +14,48 @@ from evenhand.cli.output import print_json
 from evenhand.core.errors import ConfigurationError, DataError, EvenhandError
 
 if TYPE_CHECKING:
+    from evenhand.bandit.evaluation.log import Log
+    from evenhand.bandit.evaluation.replay import Replay
     from evenhand.bandit.evaluation.targets import Target
 
 
 def evaluate(
     log: Annotated[Path, typer.Argument(metavar="LOG", help="CSV or Parquet file with one row per play.")],
     shares: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             metavar="SHARES",
-            help="Evaluate fixed shares: 'uniform', 'a=0.2,b=0.8', or a .json file with the share of each item.",
+            help="Evaluate fixed shares: 'uniform', 'a=0.2,b=0.8', or a .json file with the share of each item; can be "
+            "repeated, and the others are compared with the first.",
         ),
     ] = None,
     algorithm: Annotated[
         str | None,
         typer.Option(
             metavar="ALGORITHM",
-            help="Evaluate an algorithm that learns from the log: a name, your own as 'module:function', a table of "
-            "parts, or a .toml or .json file with such a table.",
+            help="Replay an algorithm that learns: a name, your own as 'module:function', a table of parts, or a .toml "
+            "or .json file with such a table.",
         ),
     ] = None,
     set_: options.Settings = None,
-    rewards: options.Rewards = "0,1",
-    clip: Annotated[float | None, typer.Option(help="Largest weight. Default: no limit.")] = None,
+    rewards: Annotated[
+        str | None, typer.Option(metavar="LOW,HIGH", help="Smallest and largest possible reward. Default: 0,1.")
+    ] = None,
+    against: Annotated[
+        str | None, typer.Option(metavar="TARGET", help='Compare with this target, such as "the log\'s policy".')
+    ] = None,
+    estimator: Annotated[str, typer.Option(help="One of ips, snips, dr, sndr, switch.")] = "dr",
+    clip: Annotated[
+        str | None,
+        typer.Option(metavar="WEIGHT", help="Largest weight, or 'slope', which chooses it. Default: no limit."),
+    ] = None,
+    interval: Annotated[
+        str | None,
+        typer.Option(
+            help="'normal', or 'sequence' for policies that learn. Default: sequence where chances in the log changed."
+        ),
+    ] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 where the log cannot answer.")] = False,
     missing: options.Missing = None,
     window: options.Window = None,
     by_position: Annotated[bool, typer.Option("--by-position", help="Also evaluate each position separately.")] = False,
@@ -45,67 +64,91 @@ def evaluate(
     ] = False,
     column: options.Columns = None,
     seed: options.Seed = 0,
-    lanes: Annotated[
-        int | None,
-        typer.Option(min=1, help="Number of draws to estimate propensities without a closed form. Default: 100."),
-    ] = None,
     own: options.Import = None,
     as_json: options.AsJson = False,
 ) -> None:
-    """Estimate from a log what another policy would earn per round, and how often it would play each item.
+    """Estimate from a log what other policies would earn per round, and by how much they differ.
 
-    Uses inverse propensity scores (IPS), self-normalised (SNIPS) and doubly robust (DR), with 95% intervals.
+    It says first whether the log can answer. Fixed shares are estimated with intervals, and differences are paired by
+    round. An algorithm that learns decides anew, in the rounds of the log that agree with it.
 
     Examples:
         evenhand evaluate log.csv --shares uniform
-        evenhand evaluate log.parquet --shares tea=0.2,coffee=0.8 --missing zero
+        evenhand evaluate log.csv --shares tea=0.5,coffee=0.5 --shares tea=0.2,coffee=0.8
+        evenhand evaluate log.parquet --shares tea=0.2,coffee=0.8 --missing zero --estimator snips --strict
         evenhand evaluate log.csv --algorithm fucb --set fractions=0.01 --json
         evenhand evaluate sales.csv --column reward=euros --algorithm ucb1 --rewards 0,250
         evenhand evaluate log.csv --algorithm "{ index = 'mine:KLUCB' }"
     """
-    from evenhand.bandit.evaluation.estimators import evaluate as estimate
+    from evenhand.bandit.evaluation.evaluation import evaluate as estimate
     from evenhand.bandit.evaluation.log import read_log
 
     names, each = options.columns(column), "row" if rows else None
     with options.in_place_of_arguments():
-        target = target_of(shares, algorithm, set_ or [], seed or 0, lanes, rewards)
-        whole = read_log(log, names, window=window, missing=missing, rounds=each)
-        parts = whole.by_position() if by_position else {}
-        evaluation = estimate(whole, target, clip)
-        positions = {position: estimate(part, target, clip) for position, part in parts.items()}
+        targets = _targets(shares or [], algorithm, set_ or [])
+        limits = None if rewards is None else options.reward_range(rewards)
+        chosen: dict[str, Any] = {
+            "against": against,
+            "estimator": estimator,
+            "clip": _clip(clip),
+            "rewards": limits,
+            "interval": interval,
+        }
+        whole = read_log(log, names, window=window, missing=missing, rewards=limits, rounds=each)
+        parts = {str(log): whole}
+        if by_position:
+            parts |= {f"position {position}": part for position, part in whole.by_position().items()}
+        found = {name: estimate(part, targets, **chosen) for name, part in parts.items()} if targets else {}
+        replayed = None if algorithm is None else _replayed(whole, algorithm, set_ or [], seed or 0, limits)
     if as_json:
-        by_name = {position: one.to_json() for position, one in positions.items()}
-        print_json({"log": str(log), **evaluation.to_json()} | ({"positions": by_name} if by_name else {}))
+        evaluations = {name: one.to_json() for name, one in found.items()}
+        printed = {"log": str(log), **evaluations.pop(str(log), {})}
+        printed |= {} if replayed is None else {"replay": replayed.to_json()}
+        print_json(printed | ({"positions": evaluations} if evaluations else {}))
     else:
-        from evenhand.cli.rendering import show_evaluation
+        from evenhand.cli.evaluations import show_evaluation, show_replay
 
-        show_evaluation(str(log), evaluation, with_shares=True)
-        for position, one in positions.items():
-            show_evaluation(f"position {position}", one, with_shares=False)
+        for place, (name, one) in enumerate(found.items()):
+            show_evaluation(name, one, with_shares=not place)
+        if replayed is not None:
+            show_replay(str(log), replayed)
+    if strict and any(one.grade.answer == "no" for one in found.values()):
+        raise typer.Exit(1)
 
 
-def target_of(
-    shares: str | None,
-    algorithm: str | None,
-    settings: Sequence[str],
-    seed: int,
-    lanes: int | None,
-    rewards: str = "0,1",
-) -> Target:
-    """The policy to evaluate that the options describe."""
-    from evenhand.algorithms.build import importing_from
-    from evenhand.bandit.evaluation.targets import LANES, FixedShares, Learner
+def _targets(shares: Sequence[str], algorithm: str | None, settings: Sequence[str]) -> dict[str, Target]:
+    """The fixed shares to evaluate that the options describe, by name."""
+    from evenhand.bandit.evaluation.evaluation import named_targets
+    from evenhand.bandit.evaluation.targets import FixedShares
 
-    if algorithm is not None and shares is None:
-        table, folder = options.policy(algorithm)
-        draws = LANES if lanes is None else lanes
-        limits, importing = options.reward_range(rewards), importing_from(folder)
-        return Learner(table, options.parameters(settings), seed, draws, limits, importing)
-    if shares is None or algorithm is not None:
-        raise ConfigurationError("give the policy to evaluate by either --shares or --algorithm")
-    if settings:
+    if not shares and algorithm is None:
+        raise ConfigurationError("give what to evaluate by --shares, --algorithm, or both")
+    if settings and algorithm is None:
         raise ConfigurationError("--set needs --algorithm, because --shares has no parameters")
-    return FixedShares(None if shares == "uniform" else _shares(shares))
+    several = [FixedShares(None if text == "uniform" else _shares(text)) for text in shares]
+    return named_targets(several) if several else {}
+
+
+def _clip(text: str | None) -> float | str | None:
+    """The largest weight, or how it is chosen."""
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        if text == "slope":
+            return text
+        raise ConfigurationError(f"--clip must be a weight such as 10, or 'slope'; got {text!r}") from None
+
+
+def _replayed(
+    log: Log, algorithm: str, settings: Sequence[str], seed: int, limits: tuple[float, float] | None
+) -> Replay:
+    """The algorithm's own decisions in the rounds of the log."""
+    from evenhand.algorithms.build import importing_from
+    from evenhand.bandit.evaluation.replay import replay
+
+    table, folder = options.policy(algorithm)
+    parameters, importing = options.parameters(settings), importing_from(folder)
+    return replay(log, table, parameters, seed=seed, rewards=limits or (0.0, 1.0), importing=importing)
 
 
 def _shares(text: str) -> dict[str, float]:

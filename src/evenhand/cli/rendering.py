@@ -1,4 +1,4 @@
-"""How commands print: cells, tables and consoles, and the tables of algorithms, promises and evaluations."""
+"""How commands print: cells, tables and consoles, and the tables of algorithms and promises."""
 
 from __future__ import annotations
 
@@ -15,14 +15,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from evenhand.core.errors import number_of
-
 if TYPE_CHECKING:
     from evenhand.algorithms.registry import Algorithm
-    from evenhand.bandit.evaluation.estimators import Estimate, Evaluation
 
 WIDE = 200  # columns where the output is no terminal
-MOST = 50  # items in the table of an evaluation
 
 
 def plus_minus(mean: float, stderr: float | None, digits: int | None = None) -> str:
@@ -176,52 +172,3 @@ def _bound_in_words(name: str, floor: float, cap: float | None) -> str:
     if floor == cap:
         return f"{name} exactly {cap:.4g}"
     return f"{name} {floor:.4g} to {cap:.4g}" if floor else f"{name} at most {cap:.4g}"
-
-
-# --- evaluations of logs ----------------------------------------------------------------------------------------------
-
-
-def show_evaluation(title: str, one: Evaluation, with_shares: bool) -> None:
-    """Print the estimates from a log, and how far they can be trusted."""
-    from evenhand.bandit.evaluation.estimators import ESTIMATORS
-
-    console = console_for_tables()
-    size = number_of(one.rounds, "round") + (f", {one.rows:,} plays" if one.rows > one.rounds else "")
-    console.print(f"[bold]{escape(title)}[/bold]  {size}, {number_of(len(one.items), 'item')}", highlight=False)
-    table = table_of("reward per round", "estimate", "95% interval", "method", right=True)
-    table.columns[3].justify, table.columns[3].no_wrap = "left", False
-    table.add_row("the log's policy", *_estimate(one.logged), "mean of the log")
-    for name, estimate in one.estimates.items():
-        table.add_row(f"{escape(one.target)}, {name.upper()}", *_estimate(estimate), ESTIMATORS[name])
-    console.print(table)
-    if with_shares:
-        console.print(_shares(one))
-    console.print(
-        f"effective sample size {one.effective:,.0f}, largest weight {one.largest:.3g}, "
-        f"mean weight {one.mean_weight:.3g}",
-        highlight=False,
-    )
-    for note in one.notes:
-        console.print(f"[dim]{escape(note)}[/dim]", highlight=False)
-    for warning in one.warnings:
-        console.print(f"[yellow]warning:[/yellow] {escape(warning)}", highlight=False)
-
-
-def _shares(one: Evaluation) -> Table:
-    """How often each item plays; of very many items those that the target plays most."""
-    table = table_of("item", one.target, "the log's policy", right=True)
-    order = list(range(len(one.items)))
-    if len(order) > MOST:
-        order = sorted(order, key=lambda place: -one.shares[place])[:MOST]
-    for place in order:
-        table.add_row(escape(one.items[place]), f"{one.shares[place]:.4f}", f"{one.logged_shares[place]:.4f}")
-    if len(order) < len(one.items):
-        table.add_row(f"and {len(one.items) - len(order):,} more", "", "")
-    return table
-
-
-def _estimate(estimate: Estimate) -> tuple[str, str]:
-    if not math.isfinite(estimate.value):
-        return "unknown", ""
-    ends = "" if math.isnan(estimate.stderr) else interval(estimate.low, estimate.high)
-    return plus_minus(estimate.value, estimate.stderr), ends

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 
 from evenhand.bandit import Bandit, pending
-from evenhand.bandit.evaluation.estimators import evaluate
+from evenhand.bandit.evaluation.evaluation import evaluate
 from evenhand.bandit.evaluation.log import read_log
 from evenhand.changes import AddArm, BringBack, Close, Promise, Reopen, Retire
 from evenhand.core.errors import DataError, EvenhandError
@@ -434,11 +434,11 @@ def test_ips_recovers_what_is_known(
     play(drinks, rounds, lambda _, arm: float(rng.random() < MEANS[arm]))
     path = tmp_path / "log.parquet"
     write_log(lite, "drinks", path, estimate=estimate)
-    ips = evaluate(read_log(path), "uniform").estimates["ips"]
+    ips = evaluate(read_log(path), "uniform", estimator="ips").estimates["uniform"]
     truth = sum(MEANS.values()) / 3
     assert 0.0 < ips.stderr < 0.15
     assert abs(ips.value - truth) < 3.3 * ips.stderr
-    assert evaluate(read_log(path), {"cocoa": 1.0}).estimates["ips"].value > truth
+    assert evaluate(read_log(path), {"cocoa": 1.0}, estimator="ips").estimates["fixed shares"].value > truth
 
 
 @pytest.fixture(scope="module")

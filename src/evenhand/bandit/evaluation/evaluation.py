@@ -1,0 +1,289 @@
+"""What other policies would have earned, and by how much they differ, from the log of one policy."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from evenhand.bandit.arguments import RewardRange
+from evenhand.bandit.evaluation.clipping import PART, SLOPE, bias_bound, limited, slope
+from evenhand.bandit.evaluation.estimators import ESTIMATORS, Scores, ratio
+from evenhand.bandit.evaluation.followed import LOGGED, Followed, Model, as_logged, followed
+from evenhand.bandit.evaluation.grade import ANSWERS, Grade, finite, graded, listed
+from evenhand.bandit.evaluation.intervals import INTERVALS, kind_of
+from evenhand.bandit.evaluation.log import Log, check_propensities
+from evenhand.bandit.evaluation.targets import Target, as_target
+from evenhand.core import html, validate
+from evenhand.core.errors import HINTED, EvenhandError, nearest
+from evenhand.core.html import Bar
+from evenhand.core.intervals import Difference, Interval
+from evenhand.core.state import Array
+from evenhand.inference.means import CONFIDENCE
+from evenhand.inference.sums import simultaneous
+from evenhand.judgement.differences import compared, sentence
+
+PART_NOTE = "the first fifth of the rounds chose the clip, and the others are judged"
+Targets = Mapping[str, Any] | Sequence[Any] | Target | str
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean reward per round, with its standard error and its interval; NaN where it is unknown."""
+
+    value: float
+    stderr: float
+    interval: Interval
+    bias: float = 0.0  # the most that clipping can have moved it, which the interval includes
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values, by the names of the fields; None for what is unknown."""
+        found: dict[str, Any] = finite(asdict(self))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """What targets would have earned by a log; shown in a notebook, it is a table and a figure."""
+
+    estimator: str
+    rounds: int  # decisions that were judged
+    rows: int  # their plays
+    items: tuple[str, ...]  # names of all items
+    estimates: Mapping[str, Estimate]  # of each target's mean reward per round, by its name
+    logged: Estimate  # the mean reward per play of the policy that made the log
+    differences: tuple[Difference, ...]  # of the targets from one of them or from the log's policy, paired by round
+    grades: Mapping[str, Grade]  # whether the log can answer, by target
+    shares: Mapping[str, Array]  # (items,), the target's share of the rounds of each item, by target
+    logged_shares: Array  # (items,), each item's share of the plays in the log
+    clips: Mapping[str, float | None]  # largest weight, by target; None where nothing is clipped
+    notes: tuple[str, ...] = ()  # how the log was changed when it was read, and what is known of the intervals
+
+    @property
+    def grade(self) -> Grade:
+        """The worst of the grades."""
+        return max(self.grades.values(), key=lambda one: ANSWERS.index(one.answer))
+
+    def _repr_html_(self) -> str:
+        """Whether the log can answer, the estimates with their intervals, and their differences, for a notebook."""
+        texts = (html.paragraph(str(one)) for one in self.grades.values())
+        bars = [
+            Bar(name, one.value, low=one.interval.low, high=one.interval.high, colour=bool(place))
+            for place, (name, one) in enumerate({LOGGED: self.logged, **self.estimates}.items())
+        ]
+        chart = html.chart(bars, caption=f"mean reward per round, {self.estimator.upper()}; line: interval")
+        rest = (html.paragraph(one) for one in (*map(sentence, self.differences), *self.notes))
+        return html.notebook(html.paragraph("Can this log answer?", strong=True), *texts, chart, *rest)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values.
+
+        Returns:
+            The result by the names of the fields; shares by item.
+        """
+        columns = {"logged": self.logged_shares, **self.shares}
+        return {
+            "answer": self.grade.answer,
+            "grades": {name: one.to_json() for name, one in self.grades.items()},
+            "estimator": self.estimator,
+            "rounds": self.rounds,
+            "rows": self.rows,
+            "logged": self.logged.to_json(),
+            "estimates": {name: one.to_json() for name, one in self.estimates.items()},
+            "differences": finite([one.to_json() for one in self.differences]),
+            "shares": {
+                item: {name: float(column[place]) for name, column in columns.items()}
+                for place, item in enumerate(self.items)
+            },
+            "clips": dict(self.clips),
+            "notes": list(self.notes),
+        }
+
+
+def evaluate(
+    log: Log,
+    targets: Targets,
+    *,
+    against: str | None = None,
+    estimator: str = "dr",
+    clip: float | str | None = None,
+    confidence: float = CONFIDENCE,
+    rewards: tuple[float, float] | None = None,
+    interval: str | None = None,
+) -> Evaluation:
+    """Estimate the mean reward per round of policies from the log of another, and their differences.
+
+    Differences are paired: their error is that of the difference of two scores of the same round, which is often much
+    smaller than the errors of the two. Together they have the confidence asked for.
+
+    Args:
+        log: of another policy, from `read_log` or `Log.of`.
+        targets: shares by item, ``"uniform"``, or a `Target`; several of them in a list, or by name in a mapping.
+        against: the name of the target with which the others are compared. None: the first of several, the log's own
+            policy for a single one.
+        estimator: ``"ips"``, ``"snips"``, ``"dr"``, ``"sndr"`` or ``"switch"``.
+        clip: the largest weight, above 0: less variance, and a bias with a bound, by which the interval is wider; for
+            ``"switch"`` the weight above which the model alone counts. ``"slope"`` chooses it on the first fifth of the
+            rounds, and the others are judged. None clips nothing.
+        confidence: of the intervals, in (0, 1).
+        rewards: the smallest and the largest possible reward, which sequences and clipping need; None: as the log says,
+            else 0 and 1.
+        interval: ``"normal"``, for many rounds and a policy that did not learn; ``"sequence"``, which holds for
+            policies that learn and however often one looks; ``"one look"``, for policies that learn, at a size of the
+            log that was fixed beforehand. None: a sequence where the chances in the log changed, else normal.
+
+    Returns:
+        Whether the log can answer, the estimates, their differences, and shares.
+
+    Raises:
+        EvenhandError: an argument is out of range, a reward is outside ``rewards`` where they are needed, or a target
+            cannot be evaluated on the log.
+
+    Example:
+        >>> import pandas as pd
+        >>> rows = {"timestamp": [1, 2], "item_id": ["a", "b"], "reward": [1, 0], "propensity_score": [0.5, 0.5]}
+        >>> fair = {"a": 0.75, "b": 0.25}
+        >>> found = evaluate(Log.of(pd.DataFrame(rows)), {"fair": fair, "b": {"b": 1}}, estimator="ips")
+        >>> found.estimates["fair"].value, found.differences[0].value
+        (0.75, -0.75)
+    """
+    validate.one_of("estimator", estimator, tuple(ESTIMATORS))
+    validate.number("confidence", confidence, 1e-9, 1.0 - 1e-9)
+    check_propensities(log)
+    rewards = log.reading.rewards if rewards is None else rewards
+    limits = None if rewards is None and clip is None else RewardRange.of(rewards or (0.0, 1.0))
+    named = named_targets(targets)
+    pairs = _pairs(list(named), against)
+    log, notes = _with_items(log, named)
+    kind, limits = kind_of(log, interval, limits)
+    if limits is not None:
+        limits.check_log(log.source, log.reward)
+    model = Model.of(log)
+    whole = {name: followed(log, name, target, model) for name, target in named.items()}
+    judged = _judged(whole, clip, estimator, limits)
+    part = next(iter(judged.values())).target.log
+    inner = simultaneous(confidence, len(pairs))
+    return Evaluation(
+        estimator=estimator,
+        rounds=part.rounds,
+        rows=part.rows,
+        items=log.items,
+        estimates={name: one.estimate(kind, confidence, limits) for name, one in judged.items() if name != LOGGED},
+        logged=judged[LOGGED].estimate(kind, confidence, limits),
+        differences=tuple(judged[one].compared(judged[other], kind, inner, limits) for one, other in pairs),
+        grades={name: graded(one) for name, one in whole.items()},
+        shares={name: one.shares for name, one in whole.items()},
+        logged_shares=as_logged(log).shares,
+        clips={name: one.clip for name, one in judged.items() if name != LOGGED},
+        notes=(*log.notes, *notes, *([PART_NOTE] if clip == SLOPE else [])),
+    )
+
+
+def grade(log: Log, target: Targets = "uniform") -> Grade:
+    """Whether a log can answer what a target would have earned.
+
+    Args:
+        log: from `read_log` or `Log.of`.
+        target: as in `evaluate`; of several, the worst is graded.
+
+    Returns:
+        The answer, its reasons, and what it was judged by.
+
+    Example:
+        >>> import pandas as pd
+        >>> rows = {"timestamp": range(200), "item_id": ["a", "b"] * 100, "reward": [1, 0] * 100}
+        >>> print(grade(Log.of(pd.DataFrame(rows | {"propensity_score": 0.5})), {"a": 0.75, "b": 0.25}))
+        Yes: for fixed shares the 200 plays of the log count as 160.
+    """
+    return evaluate(log, target, estimator="ips").grade
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """A target on the rounds that are judged, with its scores."""
+
+    target: Followed  # with all weights
+    scores: Scores  # with limited ones
+    clip: float | None = None
+    bias: Scores | None = None  # the most that this can have moved them; None where no weight is limited
+
+    def estimate(self, kind: str, confidence: float, limits: RewardRange | None) -> Estimate:
+        """The estimate with its interval."""
+        interval = INTERVALS[kind](self.target, None, self.scores, self.bias, confidence, limits)
+        bias = 0.0 if self.bias is None else max(self.bias.value, 0.0)
+        return Estimate(self.scores.value, self.scores.stderr, interval, bias)
+
+    def compared(self, other: _Judged, kind: str, confidence: float, limits: RewardRange | None) -> Difference:
+        """By how much it is above another, paired by round."""
+        known = [one for one in (self.bias, other.bias) if one is not None]
+        scores, bias = self.scores - other.scores, reduce(Scores.__add__, known) if known else None
+        interval = INTERVALS[kind](self.target, other.target, scores, bias, confidence, limits)
+        return compared(self.target.name, other.target.name, scores.value, interval)
+
+
+def _judged(
+    whole: Mapping[str, Followed], clip: float | str | None, estimator: str, limits: RewardRange | None
+) -> dict[str, _Judged]:
+    """The targets and the log's policy with their scores, where SLOPE chose the clip on the other rounds."""
+    if isinstance(clip, str):
+        validate.one_of("clip", clip, (SLOPE,))
+    elif clip is not None and validate.number("clip", clip, low=0.0) == 0.0:
+        raise EvenhandError("clip must be above 0, got 0")
+    if estimator == "switch" and clip is None:
+        raise EvenhandError("switch needs the weight above which the model alone counts: clip=10, or clip='slope'")
+    found = {}
+    for name, one in whole.items():
+        if isinstance(clip, str):
+            first = max(1, one.log.rounds // PART)
+            limit, one = slope(one.rounds(0, first), estimator), one.rounds(first, one.log.rounds)
+        else:
+            limit = clip
+        used = limited(one, limit, estimator)
+        cut = limits is not None and used.weight is not one.weight
+        bias = bias_bound(used, estimator, limits) if cut and limits else None
+        found[name] = _Judged(one, ESTIMATORS[estimator][0](used), limit, bias)
+    logged = as_logged(one.log)
+    found[LOGGED] = _Judged(logged, ratio(logged.sums(logged.log.reward), logged.weights))
+    return found
+
+
+def named_targets(targets: Targets) -> dict[str, Target]:
+    """Targets by name, from one of them, several in a list, or a mapping."""
+    if isinstance(targets, Mapping) and any(not isinstance(one, int | float) for one in targets.values()):
+        return {str(name): as_target(one) for name, one in targets.items()}
+    given: Sequence[Any] = targets if isinstance(targets, list | tuple) else [targets]
+    several = [as_target(one) for one in given]
+    if not several:
+        raise EvenhandError("targets is empty; give shares by item, 'uniform', or a list of targets")
+    names = [one.name for one in several]
+    return {
+        name if names.count(name) == 1 else f"{name} {names[: place + 1].count(name)}": one
+        for place, (name, one) in enumerate(zip(names, several, strict=True))
+    }
+
+
+def _pairs(names: list[str], against: str | None) -> list[tuple[str, str]]:
+    """What is compared with what."""
+    if against is None:
+        against = names[0] if len(names) > 1 else LOGGED
+    if against not in (*names, LOGGED):
+        raise EvenhandError(f"against must be a target, got {against!r}{nearest(against, [*names, LOGGED])}")
+    return [(name, against) for name in names if name != against]
+
+
+def _with_items(log: Log, targets: Mapping[str, Target]) -> tuple[Log, list[str]]:
+    """The log with all items of the targets, and a note of those that it never lists as available."""
+    items = list(dict.fromkeys(item for target in targets.values() for item in target.items()))
+    others = [name for name in log.items if name not in items]
+    for name in items if len(others) <= HINTED else ():
+        near = [] if name in log.items else difflib.get_close_matches(name, others, n=1, cutoff=0.8)
+        if near and re.sub(r"\d", "", name) != re.sub(r"\d", "", near[0]):  # variant 3 is not meant for variant 2
+            raise EvenhandError(f"{name!r} is not in {log.source}; did you mean {near[0]!r}?")
+    log = log.with_items(items)
+    absent = [name for name in items if not log.sets[np.unique(log.available), log.items.index(name)].any()]
+    return log, [f"{listed(absent)} is never available in the log; the others get its share"] if absent else []

@@ -1,0 +1,112 @@
+"""What a target would have played in each round of a log, with the weights and a model of the rewards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.bandit.evaluation.log import Log
+from evenhand.bandit.evaluation.targets import CELLS, Target
+from evenhand.core.state import Array
+
+LOGGED = "the log's policy"
+FRESH = 50  # the model is computed again whenever the log has grown by a fiftieth
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """The mean reward of every item before a round: that of all items where it was not played yet, 0 before all.
+
+    It is computed anew in every round of the beginning, and then for blocks of rounds that are a fiftieth of those
+    before, so that it depends on earlier rounds only.
+    """
+
+    block: NDArray[np.intp]  # (rounds,), the block of each round
+    means: Array  # (blocks, items)
+
+    @classmethod
+    def of(cls, log: Log) -> Model:
+        """The model of a log."""
+        items, starts = len(log.items), [0]
+        parts = max(2, min(FRESH, CELLS // (12 * items)))
+        while starts[-1] < log.rounds:
+            starts.append(starts[-1] + max(1, starts[-1] // parts))
+        block = np.searchsorted(starts, np.arange(log.rounds), side="right") - 1
+        places, size = block[log.round] * items + log.item, len(starts) * items
+        plays, sums = (
+            np.bincount(places + items, one, size + items)[:size].reshape(-1, items).cumsum(axis=0)
+            for one in (None, log.reward)
+        )
+        overall = sums.sum(axis=1, keepdims=True) / np.maximum(plays.sum(axis=1, keepdims=True), 1.0)
+        return cls(block, np.where(plays > 0.0, sums / np.maximum(plays, 1.0), overall))
+
+
+@dataclass(frozen=True, eq=False)
+class Followed:
+    """A target on a log: the weight of every play, and what the model expects of it and of the target."""
+
+    name: str
+    log: Log
+    propensity: Array  # (rows,), of the play under the target
+    weight: Array  # (rows,), the propensity under the target over that in the log
+    guess: Array  # (rows,), the model's mean reward of the play
+    model: Array  # (rounds,), the model's mean reward of the target
+    shares: Array  # (items,), the target's share of the rounds
+
+    def sums(self, values: Array) -> Array:
+        """Sums over the plays of each round."""
+        return np.asarray(np.bincount(self.log.round, weights=values, minlength=self.log.rounds), dtype=float)
+
+    @cached_property
+    def weights(self) -> Array:
+        """(rounds,), the sum of the weights of each round."""
+        return self.sums(self.weight)
+
+    @property
+    def effective(self) -> float:
+        """The effective sample size ``(Σw)²/Σw²``, in plays."""
+        squares = float(self.weight @ self.weight)
+        return float(self.weight.sum()) ** 2 / squares if squares > 0.0 else 0.0
+
+    def with_weights(self, weight: Array) -> Followed:
+        """The same with other weights."""
+        return replace(self, weight=weight)
+
+    def rounds(self, first: int, end: int) -> Followed:
+        """Some rounds of it."""
+        rows = slice(*np.searchsorted(self.log.round, (first, end)))
+        log = replace(
+            self.log,
+            item=self.log.item[rows],
+            reward=self.log.reward[rows],
+            propensity=self.log.propensity[rows],
+            round=self.log.round[rows] - first,
+            available=self.log.available[first:end],
+            position=None if self.log.position is None else self.log.position[rows],
+        )
+        propensity, weight, guess = (values[rows] for values in (self.propensity, self.weight, self.guess))
+        return Followed(self.name, log, propensity, weight, guess, self.model[first:end], self.shares)
+
+
+def followed(log: Log, name: str, target: Target, model: Model) -> Followed:
+    """What a target would have played in each round of a log."""
+    propensity, guess, expected = np.zeros(log.rows), np.zeros(log.rows), np.zeros(log.rounds)
+    shares, start = np.zeros(len(log.items)), 0
+    for propensities in target.propensities(log):
+        stop = start + len(propensities)
+        rows = slice(*np.searchsorted(log.round, (start, stop)))
+        round, item = log.round[rows], log.item[rows]
+        expected[start:stop] = np.einsum("ri,ri->r", propensities, model.means[model.block[start:stop]])
+        propensity[rows], guess[rows] = propensities[round - start, item], model.means[model.block[round], item]
+        shares += propensities.sum(axis=0)
+        start = stop
+    return Followed(name, log, propensity, propensity / log.propensity, guess, expected, shares / log.rounds)
+
+
+def as_logged(log: Log) -> Followed:
+    """The policy of the log itself, whose weights are 1."""
+    played, ones = np.bincount(log.item, minlength=len(log.items)) / log.rows, np.ones(log.rows)
+    return Followed(LOGGED, log, log.propensity, ones, np.zeros(log.rows), np.zeros(log.rounds), played)

@@ -1,0 +1,202 @@
+"""Whether a log can answer for a target: overlap, weights, drift, and how much depends on the propensities."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from evenhand.bandit.evaluation.chances import mend, without_chance
+from evenhand.bandit.evaluation.estimators import mean, snips
+from evenhand.bandit.evaluation.followed import Followed
+from evenhand.core.state import Array
+from evenhand.inference.tails import pareto_k
+
+HEAVY = 0.05  # part of all weight above which there is a warning about a single play
+THIN = 0.01  # effective plays, as a part of all, below which there is a warning
+FEWEST = 30.0  # effective plays below which the log does not answer
+FEW = 0.1  # part of the squared error of SNIPS above which there is a warning about a single play
+FAR = 4.0  # standard errors by which the mean weight may differ from 1
+ROUNDED = 0.01  # and an additional difference, since propensities in files are rounded
+UNSEEN = 0.05  # part of the target's plays without a chance in the log above which the log does not answer
+TAIL = 0.7  # tail index of the weights above which a mean is unreliable
+CHANGED = 0.001  # probability of a difference of the halves as large, were there none, below which rewards drift
+GAMMA = 1.2  # factor by which propensities may be off
+
+Answer = Literal["yes", "with care", "no"]
+ANSWERS: tuple[Answer, ...] = ("yes", "with care", "no")
+
+
+@dataclass(frozen=True)
+class Grade:
+    """Whether a log can answer what a target would have earned."""
+
+    target: str
+    answer: Answer
+    reasons: tuple[str, ...]  # why not, or with care
+    plays: int  # in the log
+    effective: float  # what they count as for the target, ``(Σw)²/Σw²``
+    largest: float  # weight
+    mean_weight: float  # per round; 1 if the propensities are right
+    overlap: float  # part of the target's plays that had a chance in the log, as far as the log shows
+    tail: float  # Pareto's k of the weights; −inf where the largest are the same
+    drift: float  # p-value of "the mean rewards of the items are the same in both halves of the log"
+    sensitivity: tuple[float, float]  # between which SNIPS lies if each propensity is off by a factor of up to 1.2
+
+    @property
+    def sentence(self) -> str:
+        """The answer in a sentence."""
+        counts = f"for {self.target} the {self.plays:,} plays of the log count as {self.effective:,.0f}"
+        return f"{self.answer.capitalize()}: {counts}."
+
+    def __str__(self) -> str:
+        """The sentence, and the reasons."""
+        return " ".join([self.sentence, *(f"{one[:1].upper()}{one[1:]}." for one in self.reasons)])
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values, by the names of the fields; None for what is not finite."""
+        found: dict[str, Any] = finite(asdict(self))
+        return found
+
+
+def finite(value: Any) -> Any:
+    """Plain JSON values with None for numbers that are not finite."""
+    if isinstance(value, dict):
+        return {name: finite(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def graded(target: Followed) -> Grade:
+    """Whether a log can answer for a target."""
+    log, weight = target.log, target.weight
+    lost, never = without_chance(target), (np.bincount(log.item, minlength=len(log.items)) == 0) & (target.shares > 0.0)
+    overlap = 1.0 - max(float(target.shares[never].sum()), float(lost.mean()))
+    tail, p_value = pareto_k(weight), drift(target)
+    fatal, care = _missing(target, lost, never), [*_uneven(target, tail), *_wrong(target, bool(never.any()), p_value)]
+    if overlap >= 1.0 - UNSEEN and weight.any():
+        fatal, care = [], [*fatal, *care]
+    if 0.0 < target.effective < FEWEST:
+        fatal.append(f"{target.effective:,.0f} plays are too few")
+    return Grade(
+        target=target.name,
+        answer=ANSWERS[2 if fatal else bool(care)],
+        reasons=(*fatal, *care),
+        plays=log.rows,
+        effective=target.effective,
+        largest=float(weight.max()),
+        mean_weight=float(target.weights.mean()),
+        overlap=overlap,
+        tail=tail,
+        drift=p_value,
+        sensitivity=sensitivity(target),
+    )
+
+
+def _missing(target: Followed, lost: Array, never: Array) -> list[str]:
+    """What the log never shows."""
+    reasons, log = [], target.log
+    if never.any():
+        reasons.append(
+            f"the log never plays {listed([log.items[place] for place in np.flatnonzero(never)])}, to which "
+            f"{target.name} gives {target.shares[never].sum():.3g} of the rounds: IPS takes their reward for 0, SNIPS "
+            "leaves them out, DR uses the mean of all items"
+        )
+    if log.propensity.min() == 1.0:
+        reasons.append(
+            "every propensity in the log is 1: its policy was deterministic, and a log has no information about items "
+            "with a propensity of 0"
+        )
+    elif lost.any():
+        reasons.append(mend(target, lost > 0.0))
+    if not target.weight.any():
+        reasons.append("the target never plays what the log played: its reward cannot be estimated")
+    return reasons
+
+
+def _uneven(target: Followed, tail: float) -> list[str]:
+    """Whether few plays decide."""
+    reasons, weight = [], target.weight
+    total = float(weight.sum())
+    squares = (snips(target).parts) ** 2
+    if weight.max() > HEAVY * total > 0.0:
+        reasons.append(f"a single play has {weight.max() / total:.1%} of all weight: the intervals are unreliable")
+    elif squares.max() > FEW * squares.sum() > 0.0:
+        reasons.append(
+            f"a single play has {squares.max() / squares.sum():.0%} of the squared error: the intervals are "
+            "unreliable, since too few rewards determine them"
+        )
+    elif tail > TAIL:
+        reasons.append(
+            f"the weights have a heavy tail (Pareto's k is {tail:.2f}, above {TAIL}): the intervals are too narrow"
+        )
+    if 0.0 < target.effective < THIN * len(weight):
+        reasons.append(
+            f"the weights are so uneven that {len(weight):,} plays count as {target.effective:,.0f}: the log's policy "
+            "is too different from the target"
+        )
+    return reasons
+
+
+def _wrong(target: Followed, never: bool, p_value: float) -> list[str]:
+    """Whether the propensities fit, and the rewards stayed the same."""
+    reasons, weights = [], mean(target.weights)
+    if not never and target.weight.any() and abs(weights.value - 1.0) > FAR * weights.stderr + ROUNDED:
+        reasons.append(
+            f"the mean weight is {weights.value:.3g} ± {weights.stderr:.2g} and should be 1: the propensities are "
+            "wrong, some items are never played in some rounds, or rows are missing"
+        )
+    if p_value < CHANGED:
+        reasons.append(
+            "the rewards of the items differ between the first and the second half of the log: the estimates are for "
+            "its own time, and not for any other"
+        )
+    return reasons
+
+
+def drift(target: Followed) -> float:
+    """The p-value of "the items have the same mean rewards in both halves", from their differences; 1 if unknown."""
+    from scipy.special import chdtrc
+
+    log, size = target.log, len(target.log.items)
+    key = log.item + size * (log.round >= log.rounds // 2)
+    plays, sums, squares = (
+        np.bincount(key, values, 2 * size).reshape(2, size) for values in (None, log.reward, log.reward**2)
+    )
+    enough = (plays >= 10).all(axis=0)
+    plays, sums, squares = plays[:, enough], sums[:, enough], squares[:, enough]
+    spread = (np.maximum(squares / plays - (sums / plays) ** 2, 0.0) / (plays - 1)).sum(axis=0)
+    known = spread > 0.0
+    gaps = np.diff(sums / plays, axis=0)[0][known] ** 2 / spread[known]
+    return float(chdtrc(known.sum(), gaps.sum())) if known.any() else 1.0
+
+
+def sensitivity(target: Followed, gamma: float = GAMMA) -> tuple[float, float]:
+    """The least and the largest SNIPS where each propensity may be off by a factor of up to gamma, either way.
+
+    The extremes have ``w γ`` for the largest rewards and ``w/γ`` for the others, or the other way round.
+
+    Source: Zhao, Small & Bhattacharya, Sensitivity analysis for inverse probability weighting estimators via the
+    percentile bootstrap, JRSS B 2019, section 4.3.
+    """
+    if not target.weight.any():
+        return math.nan, math.nan
+    order = np.argsort(target.log.reward, kind="stable")
+    weight, reward = target.weight[order], target.log.reward[order]
+    ends = []
+    for below, above in ((gamma, 1.0 / gamma), (1.0 / gamma, gamma)):
+        over, under = (
+            below * np.append(0.0, np.cumsum(one)) + above * np.append(np.cumsum(one[::-1])[::-1], 0.0)
+            for one in (weight * reward, weight)
+        )
+        ratios = over / under
+        ends.append(float(ratios.min() if below > above else ratios.max()))
+    return ends[0], ends[1]
+
+
+def listed(names: list[str]) -> str:
+    """The first of many names."""
+    return ", ".join(map(repr, names[:5])) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

@@ -1,0 +1,95 @@
+"""Intervals of a target's value, or of a difference of two, from the log of a policy that may have learned."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from evenhand.bandit.arguments import RewardRange
+from evenhand.bandit.evaluation.chances import chances_change, mend, without_chance
+from evenhand.bandit.evaluation.estimators import Scores
+from evenhand.bandit.evaluation.followed import Followed
+from evenhand.bandit.evaluation.log import Log
+from evenhand.core import validate
+from evenhand.core.intervals import Interval
+from evenhand.core.state import Array
+from evenhand.inference.offpolicy import offpolicy, offpolicy_difference
+from evenhand.inference.sums import simultaneous
+
+RIGHT = "the propensities are right"
+MANY = "there are many rounds"
+FIXED = "the log's policy did not learn"
+
+
+def kind_of(log: Log, interval: str | None, limits: RewardRange | None) -> tuple[str, RewardRange | None]:
+    """The kind of interval, and the range of rewards where it needs one."""
+    if interval is None:
+        interval = "sequence" if chances_change(log) else "normal"
+    validate.one_of("interval", interval, tuple(INTERVALS))
+    return interval, limits if interval == "normal" else limits or RewardRange(0.0, 1.0)
+
+
+def normal(
+    target: Followed,
+    other: Followed | None,
+    scores: Scores,
+    bias: Scores | None,
+    confidence: float,
+    limits: RewardRange | None,
+) -> Interval:
+    """``V ± z s``; where weights are limited, the ends are those of V minus and plus the bound on the bias."""
+    from scipy.special import ndtri
+
+    below, above = (scores, scores) if bias is None else (scores - bias, scores + bias)
+    z = float(ndtri(0.5 + confidence / 2.0))
+    low, high = below.value - z * below.stderr, above.value + z * above.stderr
+    return Interval(low, high, confidence, "holds_if", (RIGHT, MANY, FIXED))
+
+
+def _refused(target: Followed, other: Followed | None, confidence: float) -> Interval | None:
+    """No interval where an item that a target plays had no chance."""
+    for one in (target, other):
+        rounds = None if one is None else without_chance(one) > 0.0
+        if one is not None and rounds is not None and rounds.any():
+            return Interval(math.nan, math.nan, confidence, "not_claimed", (mend(one, rounds),))
+    return None
+
+
+def sequence(
+    target: Followed,
+    other: Followed | None,
+    scores: Scores,
+    bias: Scores | None,
+    confidence: float,
+    limits: RewardRange,
+) -> Interval:
+    """The anytime-valid sequence from weighted rewards with all their weights, whatever the estimate is."""
+    refused = _refused(target, other, confidence)
+    if refused is not None:
+        return refused
+    low, width = limits.low, limits.high - limits.low
+    rewards, weights = _by_round(target, limits)
+    if other is None:
+        least, most = (float(low + width * end) for end in offpolicy(rewards, weights, confidence=confidence))
+    elif target.log.rows == target.log.rounds:
+        least, most = (
+            float(width * end) for end in offpolicy_difference(rewards, weights, other.weights, confidence=confidence)
+        )
+    else:  # the two have other weighted means of the rewards of a round
+        half = simultaneous(confidence, 2)
+        above = offpolicy(rewards, weights, confidence=half)
+        below = offpolicy(*_by_round(other, limits), confidence=half)
+        least, most = float(width * (above[0] - below[1])), float(width * (above[1] - below[0]))
+    return Interval(least, most, confidence, "holds_if", (RIGHT, f"all rewards lie in [{low:g}, {limits.high:g}]"))
+
+
+def _by_round(target: Followed, limits: RewardRange) -> tuple[Array, Array]:
+    """(rounds,), the weighted mean of the rewards of each round on the scale [0, 1], and its weight."""
+    scaled = (target.log.reward - limits.low) / (limits.high - limits.low)
+    weights, sums = target.weights, target.sums(target.weight * scaled)
+    return np.clip(np.divide(sums, weights, out=np.zeros_like(sums), where=weights > 0.0), 0.0, 1.0), weights
+
+
+INTERVALS: dict[str, Callable[..., Interval]] = {"normal": normal, "sequence": sequence}

@@ -1,0 +1,221 @@
+"""What a policy that learns would have done: it decides anew, and the rounds of a log are those that it accepts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from evenhand.bandit.arguments import RewardRange, by_arm
+from evenhand.bandit.evaluation.grade import finite
+from evenhand.bandit.evaluation.log import Log
+from evenhand.bandit.record import label_of, policy_for, split
+from evenhand.core import html, validate
+from evenhand.core.cohorts import Answers
+from evenhand.core.errors import DataError, EvenhandError
+from evenhand.core.html import Bar
+from evenhand.core.intervals import Interval
+from evenhand.core.state import Array, Decision, Feedback, Observation, State
+from evenhand.inference.means import CONFIDENCE
+from evenhand.inference.sums import Sums, mean
+from evenhand.messages.changes import VALUES
+from evenhand.policy.composition import Policy
+
+FEW = 100  # accepted rounds below which a note says that they are few
+ALIKE = ("the rewards of an item are alike over the whole log", "the propensities are right")
+
+
+@dataclass(frozen=True, eq=False)
+class Replay:
+    """What a policy did in the rounds of a log that it accepted; shown in a notebook, it is a figure of shares."""
+
+    policy: str
+    rounds: int  # that it decided: the effective length
+    of: int  # rounds in the log
+    chance: float  # of each round of the log to be accepted
+    reward: float  # mean reward of its plays whose reward is known, in the log's unit; NaN without any
+    interval: Interval  # of the mean reward of the items that it played
+    items: tuple[str, ...]
+    shares: Array  # (items,), of its rounds
+    logged: float  # the mean reward in the log
+    notes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """What it earned, in a sentence."""
+        return (
+            f"{self.policy} decided {self.rounds:,} rounds of its own out of {self.of:,} in the log, and earned "
+            f"{self.reward:.3g} per round, between {self.interval.low:.3g} and {self.interval.high:.3g}; the log's "
+            f"policy earned {self.logged:.3g}"
+        )
+
+    def _repr_html_(self) -> str:
+        """The sentence and the shares, for a notebook."""
+        bars = [Bar(name, float(share)) for name, share in zip(self.items, self.shares, strict=True)]
+        texts = (html.paragraph(one) for one in (str(self), *self.notes))
+        return html.notebook(*texts, html.chart(bars, caption=f"shares of the rounds of {self.policy}"))
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain JSON values, by the names of the fields; shares by item, None for what is unknown."""
+        shares = dict(zip(self.items, self.shares.tolist(), strict=True))
+        found: dict[str, Any] = finite(asdict(self) | {"shares": shares})
+        return found
+
+
+def replay(
+    log: Log,
+    policy: str | Policy | Mapping[str, Any],
+    parameters: Mapping[str, Any] = MappingProxyType({}),
+    *,
+    seed: int = 0,
+    rewards: tuple[float, float] = (0.0, 1.0),
+    chance: float | None = None,
+    importing: Callable[[str], Any] | None = None,
+) -> Replay:
+    """Let a policy that learns decide the rounds of another policy's log by itself.
+
+    In each round of the log the policy chooses an item, from nothing but the rounds that it has accepted before. If it
+    is the one that the log played, with propensity p, the round is accepted with probability ``c/p``; then it counts as
+    the policy's own, and its reward reaches the policy when it did in the log. Otherwise the round leaves no trace. So
+    every round is accepted with probability c, whatever the policy would play, and what it has decided after n accepted
+    rounds has the law of n rounds in which it decided alone. In a uniform log of K items, c is 1/K.
+
+    Args:
+        log: with one row per round, whose rounds are alike but for the items that are available.
+        policy: a name of `evenhand.algorithms`, a table of parts, or a `evenhand.Policy`; it plays one item per round.
+        parameters: of the algorithm, as in `evenhand.Bandit`: those with one value per item as a list in the order of
+            the log's items, or by name. The default horizon is the expected number of accepted rounds.
+        seed: of the policy, and of what is accepted.
+        rewards: the smallest and the largest reward; policies learn from rewards scaled to [0, 1].
+        chance: c, in (0, 1]; None: the smallest propensity in the log. A larger one accepts more rounds, but too few in
+            which an item with a smaller propensity played.
+        importing: how to find a part or an algorithm ``module:name``; None refuses them.
+
+    Returns:
+        The accepted rounds, the mean reward in them with its interval, and the shares of the items.
+
+    Raises:
+        EvenhandError: a parameter is wrong, the policy plays several items per round, or a reward is outside the range.
+        InfeasiblePromise: the promised shares cannot be kept.
+        DataError: the log has rounds of several rows, or no propensities.
+
+    Example:
+        >>> import pandas as pd
+        >>> rows = {"timestamp": range(8), "item_id": ["a", "b"] * 4, "reward": [0, 1] * 4, "propensity_score": 0.5}
+        >>> found = replay(Log.of(pd.DataFrame(rows)), "ucb1")
+        >>> found.rounds, found.reward, found.shares
+        (4, 0.75, array([0.25, 0.75]))
+
+    Source: Li, Chu, Langford & Wang, Unbiased offline evaluation of contextual-bandit-based news article
+    recommendation algorithms, WSDM 2011 (uniform logs); Dudík, Erhan, Langford & Li, Sample-efficient nonstationary
+    policy evaluation for contextual bandits, UAI 2012 (rejection by propensities).
+    """
+    if log.rows > log.rounds:
+        raise DataError(f"{log.source} has decisions with several rows; a replay needs one, such as with rounds='row'")
+    limits = RewardRange.of(rewards)
+    limits.check_log(log.source, log.reward)
+    smallest = float(log.propensity.min())
+    accept = smallest if chance is None else validate.number("chance", chance, 1e-9, 1.0)
+    name, made = policy_of(log, policy, parameters, max(1, round(accept * log.rounds)), importing)
+    rounds, plays, known = _decided(log, made, limits, accept, seed)
+    values = np.array(known)
+    reward = float(values.mean()) if len(values) else float("nan")
+    return Replay(
+        policy=name,
+        rounds=rounds,
+        of=log.rounds,
+        chance=accept,
+        reward=reward,
+        interval=_interval(values, limits, rounds - len(values)),
+        items=log.items,
+        shares=plays / max(rounds, 1),
+        logged=float(log.reward.mean()),
+        notes=(*log.notes, *_notes(rounds, accept, float((log.propensity < accept * (1.0 - 1e-9)).mean()))),
+    )
+
+
+def _notes(rounds: int, accept: float, rare: float) -> list[str]:
+    notes = []
+    if rounds < FEW:
+        notes.append(
+            f"only {rounds:,} rounds could be accepted, since the smallest propensity in the log is small: "
+            "they say little of a policy that learns"
+        )
+    if rare:
+        notes.append(
+            f"{rare:.1%} of the rounds have a propensity below chance = {accept:g}: their items are accepted too seldom"
+        )
+    return notes
+
+
+def policy_of(
+    log: Log,
+    policy: str | Policy | Mapping[str, Any],
+    parameters: Mapping[str, Any],
+    horizon: int,
+    importing: Callable[[str], Any] | None = None,
+) -> tuple[str, Policy]:
+    """A policy for the items of a log, and what it is called."""
+    from evenhand.algorithms.build import entry_of
+
+    if isinstance(policy, Policy):
+        name, made = policy.name or "the policy", policy
+    else:
+        label = policy.get("label") if isinstance(policy, Mapping) else None
+        table = policy if isinstance(policy, str) else {key: one for key, one in policy.items() if key != "label"}
+        algorithm, values = split(table, parameters)
+        name = str(label or label_of(algorithm))
+        if isinstance(algorithm, str) and "horizon" in entry_of(algorithm, importing).parameters:
+            values = {"horizon": horizon} | values
+        lists = {key: by_arm(key, value, log.items) if key in VALUES else value for key, value in values.items()}
+        made = policy_for(algorithm, lists, log.items, importing=importing)
+    if made.plays != 1:
+        raise EvenhandError(f"{name} plays {made.plays} items per round; one item per round is replayed")
+    return name, made
+
+
+def _decided(log: Log, policy: Policy, limits: RewardRange, accept: float, seed: int) -> tuple[int, Array, list[float]]:
+    """The rounds that the policy accepts: their number, the plays of each item, and the known rewards."""
+    rng, coin = np.random.default_rng((seed, 0)), np.random.default_rng((seed, 1))
+    kept = np.flatnonzero(coin.random(log.rounds) * log.propensity < accept).tolist()
+    state, full = policy.start(len(log.items), unit=limits.unit), np.asarray(log.sets.all(axis=1))
+    steady: dict[int, Decision] = {}  # decisions without chance since the last accepted round, by available set
+    known: list[float] = []
+    for row in kept:
+        number, item = int(log.available[row]), int(log.item[row])
+        decision = steady.get(number)
+        if decision is None:
+            decision = policy.choose(state, Observation(None if full[number] else log.sets[number]), rng)
+            if not policy.draws and bool((decision.inclusion == decision.played).all()):
+                steady[number] = decision
+        if decision.played[item]:
+            steady.clear()
+            policy.apply(state, decision)
+            known.append(float(log.reward[row]))
+            _learn(policy, state, [(item, state.round, known[-1])], limits, rng)
+    return state.round, state.tally.pulls.copy(), known
+
+
+def _learn(
+    policy: Policy, state: State, arrived: list[tuple[int, int, float]], limits: RewardRange, rng: np.random.Generator
+) -> None:
+    """Give the policy rewards that arrived together: items, the rounds in which they played, and rewards."""
+    received, sums = np.zeros((2, state.arms))
+    scaled = limits.scaled([reward for _, _, reward in arrived])
+    for (item, _, _), reward in zip(arrived, scaled, strict=True):
+        received[item] += 1.0
+        sums[item] += reward
+    places, delays = np.array([(item, state.round - round) for item, round, _ in arrived], dtype=np.int64).T
+    policy.observe(state, Feedback(received, sums, Answers(places, delays, np.array(scaled))), rng)
+
+
+def _interval(values: Array, limits: RewardRange, unknown: int, confidence: float = CONFIDENCE) -> Interval:
+    """The sequence of the mean of the played items, each given the past."""
+    low, high = limits
+    scaled = (values - low) / (high - low)
+    before = np.concatenate([[0.5], np.cumsum(scaled)[:-1] / np.arange(1, len(values))]) if len(values) else scaled
+    sums = Sums(np.array(float(len(values))), scaled.sum(), ((scaled - before) ** 2).sum())
+    least, most = (low + (high - low) * float(end) for end in mean(sums, confidence, float(unknown)))
+    return Interval(least, most, confidence, "holds_if", ALIKE)

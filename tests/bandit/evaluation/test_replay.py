@@ -1,0 +1,152 @@
+"""Replays: a policy that learns decides anew, in the rounds of the log that it accepts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evenhand import Feedback, Observation, Policy
+from evenhand.bandit.evaluation.log import Log
+from evenhand.bandit.evaluation.replay import policy_of, replay
+from evenhand.core.errors import DataError, EvenhandError, InfeasiblePromise
+from tests.bandit.evaluation.logs import AWAKE, MEANS, USED, log_of, simulated
+
+EVEN = np.ones(3) / 3
+
+
+def test_by_hand() -> None:
+    """UCB1 plays a, then b, then what earned more; every second round of a log that alternates agrees."""
+    log = log_of(["a", "b"] * 4, [0, 1] * 4, 0.5)
+    found = replay(log, "ucb1")
+    # a and b first; after that b has the larger bound, and round 3 of the log (a) is skipped, and so on.
+    assert (found.rounds, found.of, found.chance) == (5, 8, 0.5)
+    assert found.shares.tolist() == [0.2, 0.8]
+    assert found.reward == 0.8
+    assert found.interval.low <= 0.8 <= found.interval.high
+
+
+def alone(rng: np.random.Generator, policy: Policy, rounds: int, means: Any) -> Any:
+    """The shares and the mean reward of a policy that decides by itself."""
+    state, total = policy.start(len(means)), 0.0
+    for _ in range(rounds):
+        decision = policy.decide(state, Observation(), rng)
+        rewards = decision.played * (rng.random() < means)
+        total += rewards.sum()
+        policy.observe(state, Feedback(decision.played, rewards), rng)
+    return np.append(state.tally.pulls, total) / rounds
+
+
+@pytest.mark.parametrize(
+    ("algorithm", "shares"), [("ucb1", EVEN), ("thompson", USED), ("exp3", EVEN), ("fucb", USED), ("ucb1", USED)]
+)
+def test_what_is_accepted_has_the_law_of_the_policy_alone(shares: Any, algorithm: str) -> None:
+    known: dict[str, dict[str, Any]] = {"exp3": {"mixing": 0.2}, "fucb": {"fractions": [0.4, 0, 0]}}
+    parameters = known.get(algorithm, {})
+    rng, times, length = np.random.default_rng(3), 100, round(40 / shares.min())
+    found, truth = [], []
+    for seed in range(times):
+        log = simulated(rng, length, MEANS, shares)
+        one = replay(log, algorithm, parameters, seed=seed, chance=float(shares.min()))
+        found.append([*one.shares, one.reward])
+        policy = policy_of(log, algorithm, parameters, 40)[1]
+        truth.append(alone(rng, policy, rng.binomial(length, shares.min()), MEANS))
+    error = np.hypot(np.std(found, axis=0), np.std(truth, axis=0)) / times**0.5
+    assert (np.abs(np.mean(found, axis=0) - np.mean(truth, axis=0)) < 4 * error + 1e-9).all()
+
+
+def test_fucb_no_longer_looks_as_good_as_ucb1() -> None:
+    """Half of the rounds are promised to the worst item: one step ahead of this log, which played it often, it never
+    played it, and looked as good as UCB1."""
+    log = simulated(np.random.default_rng(1), 6000, MEANS, np.array([0.54, 0.23, 0.23]))
+    ucb1, fucb = replay(log, "ucb1"), replay(log, "fucb", {"fractions": [0.5, 0, 0]})
+    assert fucb.shares[0] == pytest.approx(0.5, abs=0.001)
+    assert fucb.reward < 0.55 * MEANS.max() + 0.5 * MEANS.min() + 0.05
+    assert ucb1.interval.low > fucb.interval.high
+
+
+def test_the_interval_covers_the_mean_of_what_was_played() -> None:
+    missed = 0
+    for seed in range(100):
+        log = simulated(np.random.default_rng(seed), 900, MEANS, EVEN)
+        found = replay(log, "ucb1", seed=seed)
+        missed += not found.interval.low <= float(found.shares @ MEANS) <= found.interval.high
+    assert missed <= 5
+
+
+def test_the_seed_decides_all() -> None:
+    log = simulated(np.random.default_rng(1), 500, MEANS, EVEN)
+    one, again, other = (replay(log, "thompson", seed=seed).to_json() for seed in (1, 1, 2))
+    assert one == again
+    assert one != other
+    assert json.dumps(one, allow_nan=False)
+
+
+def test_sleeping_items_are_never_played_and_promises_among_them_kept() -> None:
+    log = simulated(np.random.default_rng(1), 3000, MEANS, EVEN, AWAKE)
+    found = replay(log, "fucb", {"fractions": {"0": 0.3}})
+    assert found.shares[0] == pytest.approx(0.3, abs=0.01)
+    assert log.sets[log.available, :].all(axis=1).mean() < 0.5
+
+
+def test_rewards_are_scaled_for_the_policy_and_reported_in_their_unit() -> None:
+    log = simulated(np.random.default_rng(1), 500, MEANS, EVEN)
+    euros = replace(log, reward=8.0 + 4.0 * log.reward)
+    one, other = replay(log, "ucb1"), replay(euros, "ucb1", rewards=(8.0, 12.0))
+    assert (one.shares == other.shares).all()
+    assert other.reward == pytest.approx(8 + 4 * one.reward)
+    assert other.interval.high == pytest.approx(8 + 4 * one.interval.high)
+
+
+def test_a_larger_chance_accepts_more_and_says_what_it_misses() -> None:
+    log = simulated(np.random.default_rng(1), 3000, MEANS, np.array([0.01, 0.49, 0.5]))
+    exact, rough = replay(log, "ucb1"), replay(log, "ucb1", chance=0.49)
+    assert "little of a policy that learns" in exact.notes[0]
+    assert exact.rounds < 60 < 300 < rough.rounds
+    assert "their items are accepted too seldom" in rough.notes[0]
+
+
+def test_a_policy_and_a_table_are_replayed_alike() -> None:
+    log = simulated(np.random.default_rng(1), 300, MEANS, EVEN)
+    assert (replay(log, Policy()).shares == replay(log, {"index": "ucb"}).shares).all()
+    assert replay(log, {"index": "ucb", "label": "mine"}).policy == "mine"
+
+
+def test_what_holds_a_choice_is_replayed_too() -> None:
+    log = simulated(np.random.default_rng(1), 900, MEANS, EVEN)
+    assert replay(log, "ars_ucb").rounds > 200
+
+
+def test_a_horizon_left_out_is_the_expected_number_of_rounds() -> None:
+    log = simulated(np.random.default_rng(1), 600, MEANS, EVEN)
+    left_out, said = replay(log, "naive", {"fractions": 0.1}), replay(log, "naive", {"fractions": 0.1, "horizon": 200})
+    assert (left_out.shares == said.shares).all()
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda log: replay(log, "ucb2"), "there is no algorithm 'ucb2'; did you mean 'ucb'"),
+        (lambda log: replay(log, "ucb1", {"explore": 1.0}), "unknown parameter 'explore'"),
+        (lambda log: replay(log, "fucb"), "fractions is missing: fucb needs it"),
+        (lambda log: replay(log, "fucb", {"fractions": {"7": 0.1}}), "unknown arm '7'"),
+        (lambda log: replay(log, {"index": "ucb", "selection": {"kind": "top_m", "plays": 2}}), "plays 2 items per"),
+        (lambda log: replay(log, "mine:own"), "there is no algorithm 'mine:own'"),
+        (lambda log: replay(log, "ucb1", rewards=(0, 0.5)), r"not within 0 to 0\.5: set rewards=\(0, 1\)"),
+        (lambda log: replay(log, "ucb1", chance=2.0), "chance must be"),
+    ],
+)
+def test_what_is_refused(make: Callable[[Log], Any], message: str) -> None:
+    with pytest.raises(EvenhandError, match=message):
+        make(simulated(np.random.default_rng(1), 60, MEANS, EVEN))
+
+
+def test_infeasible_promises_and_several_rows_a_round_are_refused() -> None:
+    with pytest.raises(InfeasiblePromise):
+        replay(simulated(np.random.default_rng(1), 60, MEANS, EVEN), "fucb", {"fractions": 0.5})
+    with pytest.raises(DataError, match="decisions with several rows"):
+        replay(log_of(["a", "b"], [0, 1], 0.5, decision_id="x"), "ucb1")
