@@ -10,8 +10,10 @@ from evenhand.bandit.evaluation.grade import Grade as Grade
 from evenhand.bandit.evaluation.learning import Learned as Learned
 from evenhand.bandit.evaluation.log import Log as Log
 from evenhand.bandit.evaluation.log import read_log as read_log
+from evenhand.bandit.evaluation.price import price as price
 from evenhand.bandit.evaluation.replay import Replay as Replay
 from evenhand.bandit.evaluation.replay import replay as replay
 from evenhand.bandit.evaluation.targets import FixedShares as FixedShares
 from evenhand.bandit.evaluation.targets import Target as Target
 from evenhand.inference.sequences import mean_interval as mean_interval
+from evenhand.messages.prices import Price as Price

@@ -34,6 +34,7 @@ CALLS: dict[str, tuple[list[str], set[str]]] = {
     "db": (["compact", "--database", "nowhere.db"], {"fastapi", "matplotlib", "pandas", "uvicorn"}),
     "evaluate": (["nowhere.csv", "--policy", "nothing"], SERVICE | {"httpx", "matplotlib"}),
     "report": (["a.json"], {"fastapi", "matplotlib", "pandas", "uvicorn"}),
+    "price": (["nowhere.csv", "--promise", "0.1"], SERVICE | {"httpx", "matplotlib"}),
     "export": (["a", "b.csv", "--database", "nowhere.db"], {"fastapi", "matplotlib", "uvicorn"}),
     "verify": (["--database", "nowhere.db"], {"fastapi", "matplotlib", "pandas", "uvicorn"}),
 }

@@ -21,6 +21,7 @@ from rich.console import Console
 from evenhand.bandit import Bandit
 from evenhand.bandit.audit.figure import audit_table
 from evenhand.bandit.evaluation.log import read_log
+from evenhand.bandit.evaluation.price import price
 from evenhand.changes import AddArm, BringBack, Close, Promise, Reopen, Retire
 from evenhand.cli import answers
 from evenhand.cli import main as cli
@@ -75,6 +76,8 @@ def test_service_decides_as_the_bandit_does(client: Client, drinks: str) -> None
             (arm, "accepted") for arm in choice.names
         ]
     audit, expected = client.audit(drinks), bandit.audit(now=0.0)
+    priced, alone = client.price(drinks, [0.1, 0.2]), price(bandit, [0.1, 0.2])
+    assert priced == replace(alone, source=drinks)
     assert audit.lines == expected.lines
     assert (audit.algorithm, audit.round, audit.version, audit.fault) == ("fucb", 30, 0, "")
     assert audit.deficit_history is not None

@@ -26,6 +26,7 @@ export type DecisionOutcome = Schemas["DecisionOutcome"];
 export type DecisionRequest = Schemas["CountedRounds"] | Schemas["ListedRounds"];
 export type Event = Schemas["Event"];
 export type Plan = Schemas["Plan"];
+export type Price = Schemas["Price"];
 export type RewardResult = Schemas["RewardResult"];
 export type Webhook = Schemas["Webhook"];
 export type TotalResult = Schemas["TotalResult"];
@@ -236,6 +237,12 @@ export function createClient({ url, key, fetch = globalThis.fetch, ...limits }: 
     async stopping(name: string, query: StoppingQuery = {}): Promise<Stopping> {
       const params = { path: path({ name }), query };
       return given((await http.GET("/v1/allocations/{name}/stopping", { params })).data);
+    },
+
+    /** What promised shares would cost in the long run; `promises` are for every active arm. */
+    async price(name: string, promises?: number[]): Promise<Price> {
+      const params = { path: path({ name }), query: { promise: promises?.join(",") } };
+      return given((await http.GET("/v1/allocations/{name}/price", { params })).data);
     },
 
     /** What happened to an allocation, in order, up to now. */

@@ -71,6 +71,10 @@ COMMANDS: dict[str, dict[str, Entry]] = {
             "report:report",
             "Write a report on an allocation, to be handed on, as one HTML page that loads nothing and can be printed",
         ),
+        "price": Entry(
+            "price:price",
+            "Estimate what a promised share would cost per round, in the long run and while a policy learns",
+        ),
         "export": Entry(
             "store:export",
             "Write the log of an allocation to a file for `evenhand evaluate`, with one row per play",

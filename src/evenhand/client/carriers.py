@@ -166,6 +166,7 @@ class Client:
     remove_webhook = _method(operations.remove_webhook)
     audit = _method(operations.audit)
     stopping = _method(operations.stopping)
+    price = _method(operations.price)
     access = _method(operations.access)
     algorithms = _method(operations.algorithms)
 
@@ -305,6 +306,7 @@ class AsyncClient:
     remove_webhook = _async_method(operations.remove_webhook)
     audit = _async_method(operations.audit)
     stopping = _async_method(operations.stopping)
+    price = _async_method(operations.price)
     access = _async_method(operations.access)
     algorithms = _async_method(operations.algorithms)
 

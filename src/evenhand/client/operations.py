@@ -43,6 +43,7 @@ from .messages import Call, path_to
 
 if TYPE_CHECKING:
     from ..messages.audit import Audit
+    from ..messages.prices import Price
 
 Record = TypeVar("Record")
 Result = TypeVar("Result")
@@ -498,6 +499,22 @@ def stopping(
         The answer; printed, it is sentences.
     """
     return _get(path_to(name, "stopping"), Stopping, delta=delta, epsilon=epsilon, best=best)
+
+
+def price(name: str, promises: Sequence[float] | None = None) -> Steps[Price]:
+    """What promised shares would cost in the long run, from the rewards so far; nothing is simulated.
+
+    Args:
+        promises: shares of the rounds in [0, 1], each for every active arm; None for 5, 10 and 15%, or less for many
+            arms.
+
+    Returns:
+        The price; printed, it is sentences.
+    """
+    from ..messages.prices import Price
+
+    asked = None if promises is None else ",".join(f"{share:.12f}" for share in promises)
+    return _get(path_to(name, "price"), Price, promise=asked)
 
 
 def access() -> Steps[AccessInfo]:

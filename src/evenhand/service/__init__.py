@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from evenhand.service.store import ReadDecision as ReadDecision
     from evenhand.service.store import ReadGauges as ReadGauges
     from evenhand.service.store import ReadHealth as ReadHealth
+    from evenhand.service.store import ReadPrice as ReadPrice
     from evenhand.service.store import ReadStopping as ReadStopping
     from evenhand.service.store import ReportLease as ReportLease
     from evenhand.service.store import Reward as Reward

@@ -13,7 +13,8 @@ from evenhand.core.state import Array, Mask
 from evenhand.environment.availability import Always, Availability
 from evenhand.policy.claim import Group
 from evenhand.policy.groups import caps_of, floors_of, membership
-from evenhand.theory.achievable import TOLERANCE
+from evenhand.theory.achievable import TOLERANCE, played_by
+from evenhand.theory.prices import bounded_interval
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -102,6 +103,61 @@ def best_bounded(gains: Array, bounds: Bounds, plays: int, availability: Availab
     solution = _program(bounds, plays, sets, chances, gains=gains)
     shares = np.asarray(solution.x).reshape(sets.shape)
     return -float(solution.fun), np.asarray(chances @ shares)
+
+
+def price_of_bounds(gains: Array, bounds: Bounds, plays: int, availability: Availability) -> Array:
+    """What one more promised play costs: the dual prices of the floors, each (bounds,), in rewards per play.
+
+    Args:
+        gains: (arms,), mean rewards.
+        bounds: of arms and groups, which can be kept.
+        plays: m, arms played per round.
+        availability: who can play.
+
+    Returns:
+        (bounds,), at least 0.
+
+    Example:
+        >>> price_of_bounds(np.array([0.9, 0.4]), bounds_of(2, np.array([0.0, 0.1]), None, []), 1, Always()).round(3)
+        array([0.5])
+    """
+    solution = _program(bounds, plays, *_sets(availability, len(gains)), gains=gains)
+    return np.asarray(np.maximum(-np.asarray(solution.ineqlin.marginals)[: len(bounds.names)], 0.0))
+
+
+def range_of_price(
+    low: Array, high: Array, bounds: Bounds, plays: int, availability: Availability
+) -> tuple[float, float]:
+    """The range of the price of floors and caps over all means within intervals, or wider.
+
+    The price is ``max_x min_y μ·(x − y)`` over all shares x and those y that keep the bounds. Where all arms are always
+    available its range is `evenhand.theory.prices.bounded_interval`. Else, of an x at a corner the signs of x − y are
+    known in each set of available arms, so that its smallest value is a linear program, and a lower bound; and one y
+    bounds the largest value of all x.
+
+    Args:
+        low: (arms,), lower ends of the means.
+        high: (arms,), upper ends.
+        bounds: of arms and groups, which can be kept.
+        plays: m, arms played per round.
+        availability: who can play.
+
+    Returns:
+        The smallest and the largest price per round, at least 0.
+    """
+    if not availability.traits.sleeping:
+        return bounded_interval(low, high, plays, lambda means: best_bounded(means, bounds, plays, availability)[1])
+    sets, chances = _sets(availability, len(low))
+    fair = np.asarray(_program(bounds, plays, sets, chances, gains=(low + high) / 2.0).x).reshape(sets.shape)
+    gain = np.where(sets, high * (1.0 - fair) + low * fair, -np.inf)
+    best = sets & (np.argsort(np.argsort(-gain, axis=1, kind="stable"), axis=1) < plays)
+    most = float(chances @ (high * best - np.where(best, high, low) * fair).sum(axis=1))
+    least = 0.0
+    for order in (low, high, (low + high) / 2.0):
+        one = played_by(order - order.min() + 1.0, sets, plays)
+        kept = -float(_program(bounds, plays, sets, chances, gains=np.where(one, low, high)).fun)
+        least = max(least, float(chances @ (low * one).sum(axis=1)) - kept)
+    return least, max(least, most)
 
 
 def _sets(availability: Availability, arms: int) -> tuple[Mask, Array]:

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from evenhand.bandit import Bandit
-from evenhand.bandit.audit.costing import bounded_interval, cost_interval, cost_of_shares
 from evenhand.core.state import Array
 from evenhand.environment.availability import Always
 from evenhand.inference.means import shrunk
 from evenhand.policy.claim import Group
 from evenhand.theory.bounded import best_bounded, bounds_of
 from evenhand.theory.oracle import optimal, optimal_fair
+from evenhand.theory.prices import bounded_interval, cost_interval, cost_of_shares
 
 
 def problem(seed: int) -> tuple[Array, Array, Array, int, np.random.Generator]:

@@ -96,6 +96,11 @@ def requests(ask: Asking) -> dict[tuple[str, str], list[Callable[[], httpx.Respo
             lambda: ask.get(f"{ONE}/stopping?delta=1"),
             lambda: ask.get(f"{ONE}/stopping?best=9"),
         ],
+        ("get", f"{ROUTE}/price"): [
+            lambda: ask.get(f"{ONE}/price?promise=0.1,0.2"),
+            lambda: ask.get(f"{ONE}/price?promise=10"),
+            lambda: ask.get(f"{ALL}/none/price"),
+        ],
         ("get", f"{ROUTE}/log"): [lambda: ask.get(f"{ONE}/log")],
         ("get", f"{ROUTE}/audit.csv"): [lambda: ask.get(f"{ONE}/audit.csv"), lambda: ask.get(f"{ALL}/none/audit.csv")],
         ("get", f"{ROUTE}/audit.svg"): [lambda: ask.get(f"{ONE}/audit.svg"), lambda: ask.get(f"{ALL}/none/audit.svg")],

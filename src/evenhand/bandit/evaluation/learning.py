@@ -35,6 +35,14 @@ class Learned:
         return "; ".join([head, *self.notes])
 
 
+def counts_of(log: Log) -> dict[str, tuple[int, float]]:
+    """Plays with known rewards, and the sums of these, by arm."""
+    plays = np.bincount(log.item, minlength=len(log.items)).tolist()
+    sums = np.bincount(log.item, weights=log.reward, minlength=len(log.items)).tolist()
+    rows = zip(log.items, plays, sums, strict=True)
+    return {arm: (number, total) for arm, number, total in rows if number}
+
+
 def learn_log(record: Record, log: Log | str | os.PathLike[str], missing: str | None = None) -> Learned:
     """Let a bandit learn from a log; see `evenhand.bandit.Bandit.learn`."""
     check_learns_from_counts(record)
@@ -51,10 +59,7 @@ def learn_log(record: Record, log: Log | str | os.PathLike[str], missing: str | 
             + (f" and {len(unknown) - 10:,} more" if len(unknown) > 10 else hint)
         )
     record.reward_range.check_log(log.source, log.reward, " when the bandit is made")
-    plays = np.bincount(log.item, minlength=len(log.items))
-    sums = np.bincount(log.item, weights=log.reward, minlength=len(log.items))
-    rows = zip(log.items, plays.tolist(), sums.tolist(), strict=True)
-    counts = {arm: Counts(float(number), total) for arm, number, total in rows if number}
+    counts = {arm: Counts(float(number), total) for arm, (number, total) in counts_of(log).items()}
     learn_counts(record, counts, log.source)
     absent = [arm for arm in record.names if arm not in counts]
     notes = log.notes + ((f"without plays in the log: {', '.join(absent[:10])}",) if absent else ())

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,34 +15,19 @@ from numpy.typing import NDArray
 from pyarrow import ArrowException
 
 from evenhand.bandit.evaluation.columns import Reading, keep, kept_at, kept_with
+from evenhand.bandit.evaluation.plays import Plays
 from evenhand.bandit.evaluation.rounds import in_order, items_of, rounds_of
 from evenhand.bandit.evaluation.table import Index, Table, names, propensities, rewards, times
 from evenhand.core.errors import DataError, EvenhandError, number_of
 from evenhand.core.files import NOT_UTF8, check_header, path_of
 from evenhand.core.state import Array, Mask
 
+if TYPE_CHECKING:
+    from evenhand.bandit.evaluation.world import FittedEnvironment
+
 QUOTED = r"\A'(?='*[=+\-@\t\r])"  # the apostrophe with which `evenhand export` keeps spreadsheets from computing
 LARGEST_CELL = 2**31 - 1  # characters; Python's default is too small for the names of 20,000 arms
 REPEATED = 0.1  # part of the rows from which repeated ones are mentioned
-
-
-@dataclass(frozen=True, eq=False)
-class Plays:
-    """All plays of a log in the order of time, also those whose reward is not known; one entry for each row."""
-
-    item: Index
-    reward: Array  # NaN where none came, or it came after the window
-    propensity: Array  # NaN where the log has none
-    round: Index
-    decided: Array  # time of the decision; of dates, seconds
-    rewarded: Array  # time of the reward; NaN where the log does not say it
-    open: Mask  # whether the reward may still come, or the play is younger than the window
-    available: Index  # (rounds,), the row of `Log.sets` of each round
-
-    @property
-    def end(self) -> float:
-        """The last time in the log."""
-        return float(np.nanmax(np.maximum(self.decided, np.nan_to_num(self.rewarded, nan=-np.inf))))
 
 
 @dataclass(frozen=True, eq=False)
@@ -159,6 +144,34 @@ class Log:
             )
         parts = {position: self._only(self.position == position) for position in in_order(self.position.tolist())}
         return {position: replace(part, notes=(), plays=None) for position, part in parts.items()}
+
+    def environment(self) -> FittedEnvironment:
+        """The world from which the log seems to be: what arms earn, when rewards come, and who is available.
+
+        Each arm's rewards are those of its plays, weighted by inverse propensities where the log has them. Delays are
+        estimated by the product limit where a test does not find that they depend on the reward, else for each class of
+        rewards. Its ``assumptions`` say what was assumed.
+
+        Returns:
+            An environment with the items as arms.
+
+        Raises:
+            DataError: an item has no play whose reward is known.
+
+        Example:
+            >>> import pandas as pd
+            >>> rows = {"time": range(4), "item": ["tea", "mate"] * 2, "click": [0, 1, 1, 1]}
+            >>> world = Log.of(pd.DataFrame(rows)).environment()
+            >>> world.names, world.means
+            (('mate', 'tea'), array([1. , 0.5]))
+
+        Source: Kaplan and Meier 1958 (product limit); Aalen and Johansen 1978 (by class).
+        """
+        from evenhand.bandit.evaluation.world import Fit
+
+        if self.plays is None:
+            raise DataError(f"{self.source} is a part of a log, which says nothing of times; take the whole")
+        return Fit(self.plays).environment()
 
     def _only(self, rows: Mask) -> Log:
         """The log of some of the rows, and of the rounds that have any of them."""
@@ -320,7 +333,9 @@ def _log(frame: pd.DataFrame, reading: Reading, source: str, numbers: Index) -> 
     items, item, sets, group, listed = items_of(table, round)
     propensity = propensities(table)
     available = group[np.flatnonzero(np.diff(round, prepend=-1))]
-    plays = Plays(item, reward, propensity, round, decided, rewarded, open, available)
+    plays = Plays(
+        source, items, item, reward, propensity, round, decided, rewarded, open, sets, available, listed, reading
+    )
     position = names(table, "position") if "position" in table.names else None
     notes += more
     log = Log(source, items, item, reward, propensity, round, sets, available, listed, position, notes, reading, plays)

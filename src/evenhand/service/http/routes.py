@@ -17,6 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from evenhand.messages import answers, requests
 from evenhand.messages.audit import Audit
 from evenhand.messages.changes import AddArm, ArmValues, Change, Erase
+from evenhand.messages.prices import Price
 from evenhand.service.http.addresses import check_registered
 from evenhand.service.http.dependencies import (
     Administrator,
@@ -45,6 +46,7 @@ from evenhand.service.store import (
     ReadArms,
     ReadAudit,
     ReadDecision,
+    ReadPrice,
     ReadStopping,
     ReportLease,
     Reward,
@@ -344,6 +346,7 @@ async def erase_arm(caller: Administrator, service: Services, name: Name, arm: A
 # --- results ----------------------------------------------------------------------------------------------------------
 
 
+SHARES = r"^[01](\.\d{1,20})?(,[01](\.\d{1,20})?){0,19}$"
 UNCHANGED: Responses = {304: {"description": "nothing has happened since the answer with that ETag"}}
 
 
@@ -389,6 +392,24 @@ async def stopping(
     It may be asked as often as one likes: the error is at most `delta` over all times together.
     """
     return JsonResponse(await service.run(name, ReadStopping(delta, epsilon, best)))
+
+
+@route(router.get, "/v1/allocations/{name}/price", "results", Price)
+async def price(
+    caller: Reader,
+    service: Services,
+    name: Name,
+    promise: Annotated[
+        str | None,
+        Query(
+            pattern=SHARES,
+            description="shares of the rounds, such as `0.05,0.1`, each for every active arm; default: 5, 10 and 15%",
+        ),
+    ] = None,
+) -> Response:
+    """Say what promised shares would cost in the long run, from the rewards so far, with an interval."""
+    shares = None if promise is None else tuple(map(float, promise.split(",")))
+    return JsonResponse(await service.run(name, ReadPrice(shares)))
 
 
 @route(router.get, "/v1/allocations/{name}/events", "results", answers.Events)

@@ -14,5 +14,6 @@ from evenhand.service.store.reading import ReadAudit as ReadAudit
 from evenhand.service.store.reading import ReadDecision as ReadDecision
 from evenhand.service.store.reading import ReadGauges as ReadGauges
 from evenhand.service.store.reading import ReadHealth as ReadHealth
+from evenhand.service.store.reading import ReadPrice as ReadPrice
 from evenhand.service.store.reading import ReadStopping as ReadStopping
 from evenhand.service.store.store import Store as Store

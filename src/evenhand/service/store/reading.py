@@ -26,6 +26,7 @@ from evenhand.messages.answers import (
     moment,
 )
 from evenhand.messages.audit import Audit
+from evenhand.messages.prices import Price
 from evenhand.service.store import tables
 from evenhand.service.store.allocation import loaded, row_of
 from evenhand.service.store.api_keys import Keys
@@ -97,6 +98,26 @@ class ReadStopping(Reading[Stopping]):
     def run(self, context: CommandContext) -> Stopping:
         """The answer as of now."""
         return stopping(Account(context.allocation.bandit), self.delta, self.epsilon, self.best)
+
+
+@dataclass(frozen=True)
+class ReadPrice(Reading[Price]):
+    """Read what promised shares would cost; see `evenhand.evaluation.price`.
+
+    Args:
+        promises: shares of the rounds, each for every active arm; None for the usual ones.
+    """
+
+    kind: ClassVar[str] = "price"
+    promises: tuple[float, ...] | None = None
+
+    def run(self, context: CommandContext) -> Price:
+        """The price as of now."""
+        from evenhand.bandit.evaluation.price import PROMISES, price_of
+        from evenhand.bandit.evaluation.priced import of_account
+
+        facts = replace(of_account(Account(context.allocation.bandit)), source=context.allocation.name)
+        return price_of(facts, PROMISES if self.promises is None else self.promises)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,241 @@
+"""What a promise would cost: in the long run, and while a policy learns, by arm, and how sure that is."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from evenhand.bandit.evaluation.log import Log, read_log
+from evenhand.bandit.evaluation.priced import Facts, facts_of
+from evenhand.core import validate
+from evenhand.core.errors import EvenhandError, InfeasiblePromise, number_of
+from evenhand.core.state import Array
+from evenhand.judgement.sentences import listed
+from evenhand.messages.prices import ArmPrice, Price, PricePoint
+from evenhand.theory.achievable import TOLERANCE
+from evenhand.theory.bounded import Bounds, best_bounded, check_bounds, price_of_bounds, range_of_price
+from evenhand.theory.prices import BOUNDED, best_promised, cost_interval
+
+if TYPE_CHECKING:
+    from evenhand.bandit.bandit import Bandit
+    from evenhand.environment.world import Environment
+
+PROMISES = (0.05, 0.1, 0.15)
+PARTS = (0.25, 0.5, 0.75)  # of an equal share, where there are too many arms for `PROMISES`
+LANES = 100  # simulated runs, each in a world that is fitted to the log drawn anew
+ROUNDS = 20_000  # simulated rounds, at most, where none are given
+UNSURE = 0.5  # part of the price that its interval may be wide until it is called unsure
+
+
+def price(
+    source: Log | str | os.PathLike[str] | Environment | Bandit,
+    promises: Sequence[float | Mapping[str, Any]] = PROMISES,
+    *,
+    policy: str = "fucb",
+    rounds: int | None = None,
+    seed: int = 0,
+) -> Price:
+    """What promises would cost, from a log, an environment or a running bandit.
+
+    **In the long run** a promise costs ``max_x μ·x − max_{y keeps the promise} μ·y`` over shares x and y of the rounds.
+    Its interval is the range over all means within intervals that hold together for all arms, so it holds for all
+    promises together. **While a policy learns**, paired simulations with and without the promise, each run in a world
+    that is fitted to the decisions of the log drawn anew, say what is added.
+
+    Args:
+        source: a log or the path of one; an environment, whose means are known; or a bandit, of which nothing is
+            simulated.
+        promises: shares of the rounds in [0, 1] for every arm; or tables such as ``{"fractions": {"tea": 0.1}}`` with
+            ``fractions``, ``caps`` and ``groups``.
+        policy: the name of the algorithm that is simulated.
+        rounds: simulated rounds; None for as many as the log has, at most 20,000. More are an extrapolation.
+        seed: of the simulations.
+
+    Returns:
+        The price, in the unit of the rewards, per round.
+
+    Raises:
+        DataError: the log cannot be read, or lacks what is needed.
+        InfeasiblePromise: a promise cannot be kept.
+
+    Example:
+        >>> from evenhand import Environment
+        >>> from evenhand.rewards import Bernoulli
+        >>> found = price(Environment(Bernoulli([0.9, 0.4]), names=("tea", "mate")), [0.1], rounds=200)
+        >>> round(found.curve[0].steady, 3), found.curve[0].shares
+        (0.05, {'tea': 0.9, 'mate': 0.1})
+
+    Source: Patil et al. 2021 (the price of fairness); Efron 1979 (bootstrap).
+    """
+    if isinstance(source, str | os.PathLike):
+        source = read_log(source)
+    return price_of(facts_of(source), promises, policy, rounds, seed)
+
+
+def price_of(
+    facts: Facts,
+    promises: Sequence[float | Mapping[str, Any]],
+    policy: str = "",
+    rounds: int | None = None,
+    seed: int = 0,
+) -> Price:
+    """What promises would cost, from what is known."""
+    if rounds is not None:
+        validate.whole("rounds", rounds)
+    named = [_named(facts, one) for one in _possible(facts, promises)]
+    steady = [_steady(facts, words, table) for words, table in named]
+    curve, missed = [point for point, _ in steady], None
+    count = 0 if facts.world is None else rounds or min(facts.rounds or ROUNDS, ROUNDS)
+    if count:
+        curve, missed = _run(facts, curve, [table for _, table in named], policy, count, seed)
+    rows = zip(facts.names, *(one.tolist() for one in (facts.means, facts.low, facts.high, steady[-1][1])), strict=True)
+    by_arm = tuple(ArmPrice(*row) for row in rows)
+    take = facts.recommended()
+    says = [
+        *_answer(facts, curve, policy, count, missed),
+        *_dearest(facts, by_arm),
+        f"Take {take.algorithm}: {take.why}",
+    ]
+    return Price(
+        source=facts.source,
+        unit=facts.unit,
+        best=facts.best,
+        policy=policy if count else "",
+        rounds=count,
+        missed=missed,
+        curve=tuple(curve),
+        by_arm=by_arm,
+        recommended=take.algorithm,
+        parameters={name: value for name, value in take.parameters.items() if name != "fractions"},
+        claim=facts.claim,
+        premises=facts.premises,
+        sentences=tuple(says),
+        assumptions=facts.assumptions,
+        unknown=tuple(_unknown(facts, curve, count)),
+    )
+
+
+def _possible(facts: Facts, promises: Sequence[float | Mapping[str, Any]]) -> Sequence[float | Mapping[str, Any]]:
+    """The promises; of those by default parts of an equal share where there are too many arms."""
+    equal = facts.plays / len(facts.names)
+    if promises is PROMISES and max(PROMISES) > equal:
+        return [float(f"{part * equal:.2g}") for part in PARTS]
+    for one in promises:
+        if not isinstance(one, Mapping) and validate.number("a promise", one, 0.0, 1.0) > equal * (1.0 + 1e-9):
+            raise InfeasiblePromise(
+                f"{one:g} for each of {len(facts.names):,} arms is {one * len(facts.names):g} plays per round, and "
+                f"there {'is' if facts.plays == 1 else 'are'} {facts.plays}: promise at most {equal:.4g} each"
+            )
+    if not promises:
+        raise EvenhandError("promises must be at least one share, such as 0.1")
+    return promises
+
+
+def _named(facts: Facts, promise: float | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """A promise in words, and the parameters of a policy that keeps it."""
+    if not isinstance(promise, Mapping):
+        return f"{100.0 * promise:.4g} %", {"fractions": [float(promise)] * len(facts.names)}
+    return facts.words(promise), facts.promise(promise)
+
+
+def _steady(facts: Facts, words: str, table: Mapping[str, Any]) -> tuple[PricePoint, Array]:
+    """What a promise costs in the long run, and (arms,), what one more promised play of each arm costs."""
+    if facts.plain(table):
+        fractions = np.asarray(table["fractions"])
+        shares = best_promised(facts.means[np.newaxis], fractions, facts.plays)[0]
+        low, high = cost_interval(facts.low, facts.high, fractions, facts.plays)
+        last = facts.means[shares > fractions + TOLERANCE].min(initial=facts.means.max())
+        duals = np.maximum(last - facts.means, 0.0)
+    else:
+        shares, low, high, duals = _by_program(facts, facts.bounds(table))
+    value = min(max(facts.best - float(shares @ facts.means), low), high)
+    by_arm = dict(zip(facts.names, shares.tolist(), strict=True))
+    return PricePoint(words, value, low, high, None, None, None, None, by_arm), duals
+
+
+def _by_program(facts: Facts, bounds: Bounds) -> tuple[Array, float, float, Array]:
+    """Best shares under bounds of arms and groups, the range of their price, and the dual prices of the arms."""
+    if len(facts.names) > BOUNDED:
+        raise EvenhandError(f"not computed for groups, caps or sleeping arms of more than {BOUNDED} arms")
+    check_bounds(bounds, facts.plays, facts.availability)
+    shares = best_bounded(facts.means, bounds, facts.plays, facts.availability)[1]
+    low, high = range_of_price(facts.low, facts.high, bounds, facts.plays, facts.availability)
+    prices = price_of_bounds(facts.means, bounds, facts.plays, facts.availability)
+    by_name = dict(zip(bounds.names, prices.tolist(), strict=True))
+    return shares, low, high, np.array([by_name.get(f"arm {name!r}", 0.0) for name in facts.names])
+
+
+def _run(
+    facts: Facts, steady: Sequence[PricePoint], tables: Sequence[Mapping[str, Any]], policy: str, rounds: int, seed: int
+) -> tuple[list[PricePoint], float]:
+    """The points with the cost in paired simulations, and what the policy misses there without a promise."""
+    from evenhand.simulation.simulate import compare
+
+    worlds = facts.worlds(LANES, seed)
+    means = np.broadcast_to(np.asarray(worlds.means), (LANES, len(facts.names)))
+    none: Mapping[str, Any] = {"fractions": [0.0] * len(facts.names)}
+    policies = {str(place): {"algorithm": policy, **table} for place, table in enumerate([none, *tables])}
+    results = compare(policies, worlds, rounds, LANES, seed, checkpoints=1, progress=False)
+    earned = [(one.pulls[-1] * means).sum(axis=1) / rounds for one in results.policies.values()]
+    points = []
+    for point, table, own in zip(steady, tables, earned[1:], strict=True):
+        cost = earned[0] - own
+        low, high = map(float, np.quantile(cost, [0.025, 0.975]))
+        learning = float((cost - facts.long_run(means, table)).mean())
+        points.append(replace(point, run=float(cost.mean()), run_low=low, run_high=high, learning=learning))
+    return points, float((facts.best_in(means) - earned[0]).mean())
+
+
+def _answer(facts: Facts, curve: Sequence[PricePoint], policy: str, rounds: int, missed: float | None) -> list[str]:
+    """The price of the middle promise in sentences."""
+    say, middle = facts.say, curve[len(curve) // 2]
+    part = f", {middle.steady / facts.best:.1%} of that" if facts.best > 0.0 else ""
+    sure = f" (95% interval {say(middle.low)} to {say(middle.high)})" if facts.estimated else ""
+    to = (
+        f"{middle.promise} to each of {number_of(len(facts.names), 'arm')}" if "%" in middle.promise else middle.promise
+    )
+    says = [
+        f"Without a promise the best would earn {say(facts.best)} per round in the long run.",
+        f"A promise of {to} would cost {say(middle.steady)} per round{part}{sure}.",
+    ]
+    effect = f"earn {say(-(middle.run or 0.0))} more" if (middle.run or 0.0) < 0.0 else f"cost {say(middle.run or 0.0)}"
+    if middle.run is not None and middle.run_low is not None and middle.run_high is not None:
+        says.append(
+            f"In the first {rounds:,} rounds {policy} still learns, and misses {say(missed or 0.0)} per round without "
+            f"any promise; there the promise would {effect} per round (a cost of {say(middle.run_low)} to "
+            f"{say(middle.run_high)} in 95 of 100 simulated runs)."
+        )
+    return says
+
+
+def _dearest(facts: Facts, arms: Sequence[ArmPrice]) -> list[str]:
+    """To which arms promises cost most and least."""
+    dear = sorted((one for one in arms if one.dual > 0.0), key=lambda one: -one.dual)
+    if len(dear) < 2:
+        return []
+    most, least = (facts.say(one.dual / 100.0) for one in (dear[0], dear[-1]))
+    return [
+        f"The dearest promise is that to {dear[0].arm}: each percentage point costs {most} per round; to "
+        f"{dear[-1].arm} it costs {least}."
+    ]
+
+
+def _unknown(facts: Facts, curve: Sequence[PricePoint], rounds: int) -> list[str]:
+    """What cannot be known from the source."""
+    says = []
+    wide = [one.promise for one in curve if one.high - one.low > UNSURE * max(one.steady, 1e-12)]
+    if facts.estimated and wide:
+        few = facts.names[int(np.argmax(facts.high - facts.low))]
+        says.append(
+            f"The price of {listed(wide)} is known roughly at best; what would help most is more plays of {few}."
+        )
+    if facts.estimated:
+        says.append("What an arm would earn that is not in it, or after a change of prices or people, it cannot say.")
+    if facts.rounds and rounds > facts.rounds:
+        ratio = number_of(facts.rounds, "decision")
+        says.append(f"The source has {ratio}: what is said of rounds beyond that is an extrapolation.")
+    return says
