@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 import typer
-from pydantic import BaseModel
 
 from evenhand import InfeasiblePromise, compare, sweep
 from evenhand.algorithms.registry import ALGORITHMS, Algorithm
@@ -29,6 +28,7 @@ from evenhand.messages.answers import Answer
 from evenhand.messages.changes import Promise, Stated
 from evenhand.policy.composition import SLOTS
 from evenhand.simulation.measures import MEASURES
+from evenhand.simulation.setup import FiguresSettings
 from evenhand.studies import configuration as config
 from evenhand.studies import sources
 from evenhand.studies.study import Study
@@ -375,12 +375,14 @@ def test_options_of_all_commands_are_on_the_page() -> None:
 
 CONFIGURATION = "reference/configuration.md"
 #: The keys of each section, and its settings where pydantic has them.
-SECTIONS: dict[str, tuple[set[str], type[BaseModel] | None]] = {
-    "## The run": (set(config.Config.model_fields), config.Config),
-    "## `[environment]`": (set(sources.KEYS), None),
-    "## `[[policies]]`": ({"label", "algorithm", "grid", *SLOTS}, None),
-    "## `[[promises]]`": ({"from", *(one.name for one in fields(Promise))} - {"change"}, None),
-    "## `[figures]`": (set(config.Figures.model_fields), config.Figures),
+RUN = {name: ... if one.is_required() else one.default for name, one in config.Config.model_fields.items()}
+FIGURES = {one.name: one.default for one in fields(FiguresSettings)}
+SECTIONS: dict[str, tuple[set[str], dict[str, Any]]] = {
+    "## The run": (set(RUN), RUN),
+    "## `[environment]`": (set(sources.KEYS), {}),
+    "## `[[policies]]`": ({"label", "algorithm", "grid", *SLOTS}, {}),
+    "## `[[promises]]`": ({"from", *(one.name for one in fields(Promise))} - {"change"}, {}),
+    "## `[figures]`": (set(FIGURES), FIGURES),
 }
 SLOTS_OF = {
     "### Rewards": "rewards",
@@ -416,13 +418,13 @@ def keys_of(slot: str, kind: str) -> set[str]:
 def test_keys_and_defaults_are_on_the_page(heading: str) -> None:
     text = section(CONFIGURATION, heading).split("\n### ")[0]
     shown = {key: row[1] for row in rows(text) for key in codes(row[0])}
-    keys, model = SECTIONS[heading]
+    keys, defaults = SECTIONS[heading]
     assert set(shown) == keys
-    for key, field in ({} if model is None else model.model_fields).items():
-        if field.is_required():
+    for key, default in defaults.items():
+        if default is ...:
             assert shown[key] == "required"
-        elif isinstance(field.default, int | str):
-            assert shown[key] == f"`{json.dumps(field.default)}`"
+        elif isinstance(default, int | str):
+            assert shown[key] == f"`{json.dumps(default)}`"
 
 
 @pytest.mark.parametrize("heading", SLOTS_OF)

@@ -21,12 +21,12 @@ from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 from PIL import Image, ImageDraw
 
+from evenhand import figures
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array
 from evenhand.delays import ByReward, Fixed, Geometric, PacketLoss, Pareto
 from evenhand.environment.feedback import FeedbackModel
 from evenhand.feedback import Decreasing
-from evenhand.simulation import figures
 from evenhand.simulation.results import Results
 from evenhand.simulation.tables import PolicyResult
 

@@ -25,7 +25,7 @@ from evenhand.environment.drift import Piecewise
 from evenhand.environment.rewards import Bernoulli
 from evenhand.feedback import Bounded
 from evenhand.policy.merit import Power
-from evenhand.simulation import figures
+from evenhand.simulation.figures.style import COLOURS, DASHES, STYLE
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.results import Results
 
@@ -107,7 +107,7 @@ def main(folder: Path) -> None:
             progress=False,
         )
         for entry in entries:
-            with mpl.rc_context({**figures.STYLE, "font.size": 9}):
+            with mpl.rc_context({**STYLE, "font.size": 9}):
                 drawn(entry.name, results, trial).savefig(place / f"{entry.name}.svg", metadata={"Date": None})
             measured[entry.name] = row_of(entry.name, results, trial)
     (place / "measured.json").write_text(json.dumps(measured, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
@@ -149,7 +149,7 @@ def drawn(name: str, results: Results, trial: Trial) -> Figure:
     for label, record in results.policies.items():
         mean = record.curves[trial.measure].mean(axis=1)
         own = label == name
-        colour, width = (figures.COLOURS[0], 2.0) if own else ("#9a9a9a", 0.8)
+        colour, width = (COLOURS[0], 2.0) if own else ("#9a9a9a", 0.8)
         right.plot(results.rounds, mean, color=colour, linewidth=width, zorder=3 if own else 2, label=label)
     right.set_ylabel(axis)
     own = results.policies[name].curves[trial.measure].mean(axis=1)
@@ -172,12 +172,12 @@ def drawn(name: str, results: Results, trial: Trial) -> Figure:
 def shares(axes: Axes, name: str, results: Results) -> None:
     """The arms' shares of the rounds so far, and what they are promised."""
     pulls = results.policies[name].pulls.mean(axis=1) / results.rounds[:, None]
-    for arm, colour in zip(range(pulls.shape[1]), figures.COLOURS, strict=False):
-        axes.plot(results.rounds, pulls[:, arm], color=colour, linestyle=figures.DASHES[arm], linewidth=1.6)
+    for arm, colour in zip(range(pulls.shape[1]), COLOURS, strict=False):
+        axes.plot(results.rounds, pulls[:, arm], color=colour, linestyle=DASHES[arm], linewidth=1.6)
     promised = results.promised[name]
     if promised is not None:
         levels = np.atleast_2d(promised).mean(axis=0)
-        for level, colour in zip(levels, figures.COLOURS, strict=False):
+        for level, colour in zip(levels, COLOURS, strict=False):
             axes.plot([0, results.rounds[-1]], [level] * 2, color=colour, linewidth=0.8, linestyle=(0, (2, 3)))
     axes.set_ylim(0.0, 1.0)
     axes.set_ylabel("share of the rounds")

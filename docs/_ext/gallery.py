@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from evenhand import Environment, compare
+from evenhand import Environment, compare, figures
 from evenhand.algorithms import f_ts, fucb, lfg, thompson, ucb1
 from evenhand.environment.rewards import Bernoulli
-from evenhand.simulation import figures
 
 SHARES = [0.0, 0.2, 0.2]
 WORLD = Environment(Bernoulli([0.6, 0.55, 0.45]), names=("espresso", "tea", "cocoa"), fractions=SHARES)

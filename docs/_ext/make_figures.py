@@ -10,7 +10,7 @@ import numpy as np
 from attrs import evolve, frozen
 
 import gallery
-from evenhand import Environment, Observation, Policy, State, compare, sweep
+from evenhand import Environment, Observation, Policy, State, compare, figures, sweep
 from evenhand.algorithms import ars_ucb, cucb_d, f_ts, fcts_d, fcucb_d, fucb, lfg, odaaf, thompson, tscsf_b, ucb1
 from evenhand.delays import ByReward, Fixed, Geometric, PacketLoss, Pareto
 from evenhand.environment.availability import Independent
@@ -20,7 +20,7 @@ from evenhand.feedback import AnonymousFeedback, Bounded, Decreasing, Discounted
 from evenhand.policy.confidence import ConfidenceIntervals, optimistic_means
 from evenhand.policy.index import Index
 from evenhand.policy.merit import Power
-from evenhand.simulation import figures
+from evenhand.simulation.figures.style import COLOURS, STYLE
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.results import Results
 from evenhand.studies.configuration import load
@@ -139,7 +139,7 @@ def late_rewards(folder: Path) -> None:
         rounds = np.arange(1, 4001, 8)
         axes.fill_between(rounds, low, high, color="#e9eef4", label="interval of all plays")
         axes.fill_between(rounds, best_low, best_high, color="#9db8d6", label="best interval over the ages")
-        axes.plot(rounds, mean, color=figures.COLOURS[1], linewidth=1.2, label="mean of what arrived")
+        axes.plot(rounds, mean, color=COLOURS[1], linewidth=1.2, label="mean of what arrived")
         axes.axhline(0.7, color="black", linewidth=0.8, label="true mean")
         axes.set_title(f"{title}", fontsize=10)
         axes.set_xlabel("rounds")
@@ -184,9 +184,9 @@ def draw_gain(axes: Axes, power: Power, level: float, low: float, high: float, b
         return power(np.asarray(x)) * (x - level)
 
     x = np.linspace(0.0, 0.6, 400)
-    axes.plot(x, gain(x), color=figures.COLOURS[0], linewidth=1.6)
+    axes.plot(x, gain(x), color=COLOURS[0], linewidth=1.6)
     axes.axvspan(low, high, color="#e9eef4", zorder=0, label="what the evidence allows")
-    axes.plot(high, gain(high), "o", color=figures.COLOURS[1], fillstyle="none", markersize=11, label="upper end")
+    axes.plot(high, gain(high), "o", color=COLOURS[1], fillstyle="none", markersize=11, label="upper end")
     axes.plot(best, gain(best), "o", color="black", markersize=6, label="best point")
     axes.set_xlabel("mean of the poorer arm, x")
 
@@ -213,7 +213,7 @@ def upper_ends(folder: Path) -> None:
     for axes, measure in zip(both, ("reward_regret", "fairness_regret"), strict=True):
         for place, (label, record) in enumerate(results.policies.items()):
             mean = record.curves[measure].mean(axis=1)
-            axes.plot(results.rounds, mean, color=figures.COLOURS[place], linewidth=1.6, label=label)
+            axes.plot(results.rounds, mean, color=COLOURS[place], linewidth=1.6, label=label)
         axes.set_xlabel("round")
         axes.set_ylabel(MEASURES[measure].measure.axis)
         axes.xaxis.set_major_formatter("{x:,.0f}")
@@ -237,9 +237,9 @@ def profiles(folder: Path) -> None:
         axes, rounds = (both[0], 60) if label in short else (both[1], 1001)
         since, parts = np.arange(rounds), parts_of(profile, rounds)
         if label in short:
-            axes.step(since, parts, where="mid", color=figures.COLOURS[place], linewidth=1.6, label=label)
+            axes.step(since, parts, where="mid", color=COLOURS[place], linewidth=1.6, label=label)
         else:
-            axes.plot(since[1:], parts[1:], color=figures.COLOURS[place], linewidth=1.6, label=label)
+            axes.plot(since[1:], parts[1:], color=COLOURS[place], linewidth=1.6, label=label)
     both[0].set_ylim(bottom=0.0)
     both[0].set_ylabel("part of the reward that arrives")
     both[1].set_xscale("log")
@@ -293,7 +293,7 @@ def panels(number: int) -> tuple[Figure, list[Axes]]:
     import matplotlib as mpl
     from matplotlib.figure import Figure as NewFigure
 
-    with mpl.rc_context(figures.STYLE):
+    with mpl.rc_context(STYLE):
         figure = NewFigure(figsize=(8.6, 3.8 if number > 1 else 4.0), layout="constrained")
         return figure, list(figure.subplots(1, number, squeeze=False)[0])
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from evenhand import sweep
-from evenhand.simulation import figures
+from evenhand import figures, sweep
 from evenhand.studies.figures import frontier, heatmap, lines
 
 STUDY = Path(__file__).parents[2] / "examples" / "study.toml"

@@ -9,12 +9,11 @@ import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from evenhand import Environment, EvenhandError, compare
+from evenhand import Environment, EvenhandError, compare, figures
 from evenhand.algorithms import ucb1
 from evenhand.delays import ByReward, Fixed, Geometric, PacketLoss
 from evenhand.environment.rewards import Bernoulli, Categorical
 from evenhand.feedback import Decreasing, Kernel, NonOblivious
-from evenhand.simulation import figures
 
 SAME = Environment(Bernoulli([0.3, 0.8]), feedback=Fixed(3))
 

@@ -16,14 +16,14 @@ from matplotlib.collections import LineCollection, PathCollection, PolyCollectio
 from matplotlib.container import BarContainer, ErrorbarContainer
 from matplotlib.figure import Figure
 
-from evenhand import Environment, EvenhandError, PerLane, Policy, Results, compare
+from evenhand import Environment, EvenhandError, PerLane, Policy, Results, compare, figures
 from evenhand.algorithms import eta_fucb, fcts_d, fucb, group_ts, group_ucb, lfg, thompson, ucb1
 from evenhand.environment.drift import Piecewise
 from evenhand.environment.rewards import Bernoulli, Winners
 from evenhand.feedback import Bounded
 from evenhand.inference.means import mean_and_error
 from evenhand.policy.merit import Power
-from evenhand.simulation import figures
+from evenhand.simulation.figures.style import COLOURS
 from evenhand.simulation.measures import MEASURES
 from evenhand.theory.bounds import ucb1_regret
 
@@ -189,7 +189,7 @@ def test_one_lane_has_no_band(single: Results) -> None:
 
 
 def test_policies_are_told_apart_by_colour_and_beyond_the_colours_by_dashes() -> None:
-    many = {f"policy {n}": eta_fucb(SHARES, eta=n / 10.0) for n in range(len(figures.COLOURS) + 3)}
+    many = {f"policy {n}": eta_fucb(SHARES, eta=n / 10.0) for n in range(len(COLOURS) + 3)}
     (axes,) = figures.curves(run(many, lanes=2), "regret").axes
     looks = {(line.get_color(), str(line.get_linestyle())) for line in axes.get_lines()}
     assert len(looks) == len(many)

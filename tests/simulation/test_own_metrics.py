@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from attrs import field, frozen
 
-from evenhand import Environment, EvenhandError, Results, compare
+from evenhand import Environment, EvenhandError, Results, compare, figures
 from evenhand.algorithms import fucb, thompson, ucb1
 from evenhand.availability import Availability
 from evenhand.core.errors import ConfigurationError
@@ -18,7 +18,6 @@ from evenhand.core.parts import part
 from evenhand.core.state import Array
 from evenhand.feedback import FeedbackModel, FeedbackTraits, Immediate
 from evenhand.rewards import Bernoulli
-from evenhand.simulation import figures
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.metrics import Measure, Metric, Run
 from evenhand.simulation.setup import read_setup

@@ -10,7 +10,7 @@ import pytest
 
 from evenhand import sweep
 from evenhand.core.errors import EvenhandError
-from evenhand.simulation.figures import save
+from evenhand.figures import save
 from evenhand.studies.figures import frontier, heatmap, lines
 from evenhand.studies.results import SweepResults
 

@@ -101,6 +101,8 @@ def simulate(
         evenhand simulate films.toml --figures all --width column
         evenhand simulate results/curves.parquet --seed 2 --json
     """
+    from dataclasses import replace
+
     from attrs import evolve
 
     from evenhand.core.files import alone_in, check_folder
@@ -109,7 +111,7 @@ def simulate(
     if against is not None and against not in setup.policies:
         raise EvenhandError(f"--against: there is no policy {against!r}{nearest(against, setup.policies)}")
     if width is not None:
-        setup = evolve(setup, figures=evolve(setup.figures, width="" if width == "screen" else width))
+        setup = evolve(setup, figures=replace(setup.figures, width="" if width == "screen" else width))
     check_folder(out)
     try:
         with alone_in(out):
@@ -258,7 +260,8 @@ def _figures_of(folder: Path) -> list[Path]:
 
 def _draw(results: Results, setup: Setup, folder: Path, every: bool) -> list[str]:
     """Draw the figures of every measure, or of what was lost, into the folder; their names."""
-    from evenhand.simulation.figures import bounds_of, draw_all
+    from evenhand.simulation.figures.files import draw_all
+    from evenhand.simulation.figures.lines import bounds_of
     from evenhand.simulation.verdicts import gap_measure
 
     asked, kinds = setup.figures, setup.figures.kinds + (("shares",) if every else ())

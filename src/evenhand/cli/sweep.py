@@ -175,7 +175,7 @@ def figure(
         evenhand sweep figure sweep lines --measure r_regret --axis eta --out eta.pdf --width column
         evenhand sweep figure sweep heatmap --axis eta --axis delay --out map.png
     """
-    from evenhand.simulation.figures import save
+    from evenhand.simulation.figures.files import save
     from evenhand.studies import figures
     from evenhand.studies.results import SweepResults
 
@@ -193,10 +193,12 @@ def figure(
 
 def _finish(results: SweepResults, out: Path, measure: str | None, as_json: bool, figures: bool) -> None:
     """Draw the figures of a sweep that has results, and print what it answers."""
-    from evenhand.studies.configuration import Figures
+    from pydantic import TypeAdapter
+
+    from evenhand.simulation.setup import FiguresSettings
     from evenhand.studies.gallery import draw_all
 
-    asked = Figures.model_validate(results.study.config.get("figures", {}))
+    asked = TypeAdapter(FiguresSettings).validate_python(results.study.config.get("figures", {}))
     names = draw_all(results, out, asked.formats, asked.width) if figures and results.measures else []
     files = [f"{name}.{asked.formats[0]}" for name in names]
     _write_page(results, out, files)

@@ -28,8 +28,8 @@ from evenhand.papers.experiment import FOLDERS, Experiment, Runs
 from evenhand.papers.findings import findings, terms
 from evenhand.papers.judging import measured_by
 from evenhand.papers.runner import Store
-from evenhand.simulation import figures
 from evenhand.simulation.code_version import code_version
+from evenhand.simulation.figures.files import save
 from evenhand.simulation.files import without_infinities
 
 #: Words that the report explains.
@@ -54,7 +54,7 @@ def keep(store: Store, experiment: Experiment, runs: Runs, verdicts: Sequence[Cl
     """Write an experiment's figure (PNG and SVG) and its verdicts into the store's folder."""
     for name in ("figures", "verdicts"):
         (store.folder / name).mkdir(parents=True, exist_ok=True)
-    figures.save(experiment.draw(runs), store.folder / "figures" / experiment.id)
+    save(experiment.draw(runs), store.folder / "figures" / experiment.id)
     stamps = [store.stamp(part) for part in experiment.parts]
     sizes = [(run.setup.horizon, run.setup.lanes) for run in runs.values()]
     entry = {

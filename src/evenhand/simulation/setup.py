@@ -5,11 +5,13 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, ClassVar, Literal
 
 import attrs
 import numpy as np
+from annotated_types import MinLen
 from attrs import field, frozen
 from numpy.typing import NDArray
 
@@ -21,6 +23,7 @@ from evenhand.judgement.keeping import keeping_of
 from evenhand.messages.changes import From
 from evenhand.policy.composition import Policy
 from evenhand.simulation.files import FORMAT, read_table
+from evenhand.simulation.kinds import FigureKind
 from evenhand.simulation.metrics import Metric
 from evenhand.simulation.stages import Draft, changes_of, drafts_of
 
@@ -28,17 +31,19 @@ from evenhand.simulation.stages import Draft, changes_of, drafts_of
 CHECKPOINTS = 200
 
 
-@frozen
+@dataclass(frozen=True)
 class FiguresSettings:
-    """What the figures show."""
+    """What the figures show: the section ``[figures]`` of a configuration, which pydantic reads."""
+
+    __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     bounds: bool = False
-    log: str = ""
+    log: Literal["", "x", "y", "xy"] = ""
     title: str = ""
-    band: str = "95%"
-    width: str = ""
-    formats: tuple[str, ...] = ("png", "svg")
-    kinds: tuple[str, ...] = ("overview", "curves")
+    band: Literal["95%", "standard error", "lanes", "none"] = "95%"
+    width: Literal["", "column", "text"] = ""
+    formats: Annotated[tuple[Literal["png", "svg", "pdf"], ...], MinLen(1)] = ("png", "svg")
+    kinds: Annotated[tuple[FigureKind, ...], MinLen(1)] = ("overview", "curves")
 
 
 @frozen(eq=False)

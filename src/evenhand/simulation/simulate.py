@@ -366,19 +366,14 @@ def _labelled(policies: Mapping[str, PolicyLike] | Sequence[PolicyLike], around:
 
 def check_can_run(environment: Environment, policies: Mapping[str, Policy], horizon: int, lanes: int) -> None:
     """Refuse policies that cannot run in an environment, and runs that are longer than its log."""
-    _check_lanes(environment, policies, lanes)
-    environment.check_horizon(horizon)
-    _check_range(environment, policies)
-    _check_named(environment, policies)
-
-
-def _check_lanes(environment: Environment, policies: Mapping[str, Policy], lanes: int) -> None:
-    """Parameters that differ between lanes must have as many rows as there are lanes."""
     for rows in lane_rows(environment, *policies.values()):
         if rows != lanes:
             raise EvenhandError(
                 f"a parameter is given for {number_of(rows, 'lane')}, but lanes = {lanes}; use lanes = {rows}"
             )
+    environment.check_horizon(horizon)
+    _check_range(environment, policies)
+    _check_named(environment, policies)
 
 
 def _check_range(environment: Environment, policies: Mapping[str, Policy]) -> None:

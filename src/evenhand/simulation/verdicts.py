@@ -123,9 +123,9 @@ def _verdict(results: ResultTables, label: str) -> Verdict:
     if by_merit:
         ending = f"has a reward regret of {_last(result, 'reward_regret'):,.4g}"
     text = f"{label} {deed(cases, 'share by merit' if by_merit else 'promise')}, and {ending}."
+    ordered = sorted(cases, key=lambda case: -case.judgement.behind)
     missed, undecided = (
-        tuple(one.subject for one in sorted(cases, key=_furthest) if one.judgement.verdict == verdict)
-        for verdict in ("missed", "undecided")
+        tuple(one.subject for one in ordered if one.judgement.verdict == verdict) for verdict in ("missed", "undecided")
     )
     return Verdict(label, promised, missing, missed, undecided, gap, text, tuple(cases))
 
@@ -177,10 +177,6 @@ def _rewards(results: ResultTables, label: str, how: Mapping[str, Any]) -> list[
 def _each(shares: Array, result: PolicyResult) -> Array:
     """The promised shares of each lane, (lanes, arms)."""
     return np.broadcast_to(shares, result.pulls[-1].shape)
-
-
-def _furthest(case: Case) -> float:
-    return -case.judgement.behind
 
 
 def _last(result: PolicyResult, measure: str) -> float:

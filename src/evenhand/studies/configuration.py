@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 import os
@@ -19,7 +20,6 @@ from evenhand.environment.world import Environment
 from evenhand.messages.changes import From
 from evenhand.policy.composition import Policy
 from evenhand.policy.merit import Power
-from evenhand.simulation.kinds import FigureKind
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.metrics import Metric, check_metrics
 from evenhand.simulation.setup import CHECKPOINTS, FiguresSettings, Setup
@@ -35,9 +35,9 @@ RIGHT = {
     "bool_parsing": "true or false",
     "string_type": "a string",
     "list_type": "a list",
+    "tuple_type": "a list",
     "dict_type": "a table",
-    "model_type": "a table",
-    "model_attributes_type": "a table",
+    "dataclass_type": "a table",
     "too_short": "a list with at least {min_length} entry",
     "literal_error": "{expected}",
 }
@@ -49,20 +49,6 @@ def _whole(value: Any) -> Any:
 
 
 Count = Annotated[int, Field(ge=1, strict=True), BeforeValidator(_whole)]
-
-
-class Figures(BaseModel):
-    """The section ``[figures]``."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    bounds: bool = False
-    log: Literal["", "x", "y", "xy"] = ""
-    title: str = ""
-    band: Literal["95%", "standard error", "lanes", "none"] = "95%"
-    width: Literal["", "column", "text"] = ""
-    formats: Annotated[list[Literal["png", "svg", "pdf"]], Field(min_length=1)] = ["png", "svg"]
-    kinds: Annotated[list[FigureKind], Field(min_length=1)] = ["overview", "curves"]
 
 
 class Config(BaseModel):
@@ -80,7 +66,7 @@ class Config(BaseModel):
     policies: Annotated[list[str | dict[str, Any]], Field(min_length=1)]
     metrics: list[str | dict[str, Any]] = []
     promises: list[dict[str, Any]] = []
-    figures: Figures = Figures()
+    figures: FiguresSettings = FiguresSettings()
 
 
 def load(path: str | os.PathLike[str], **overrides: int | None) -> Setup:
@@ -117,7 +103,9 @@ def parse(
     changes, errors = _changes(config, world, policies, shorter=overrides.get("horizon") is not None)
     faults += errors
     if faults or world is None:
-        raise _joined(faults)
+        # data that cannot be read and promises that cannot be kept stay such errors
+        all_faults = EvenhandError.together(faults)
+        raise ConfigurationError.together([all_faults]) if type(all_faults) is EvenhandError else all_faults
     return Setup(
         policies=policies,
         environment=world,
@@ -126,15 +114,10 @@ def parse(
         seed=config.seed,
         checkpoints=config.checkpoints,
         spacing=config.spacing,
-        figures=_figures(config.figures),
+        figures=config.figures,
         metrics=metrics,
         promises=changes,
     )
-
-
-def _figures(asked: Figures) -> FiguresSettings:
-    lists = {"formats": tuple(asked.formats), "kinds": tuple(asked.kinds)}
-    return FiguresSettings(**{**asked.model_dump(), **lists})
 
 
 def _settings(data: Mapping[str, Any]) -> tuple[Config, list[EvenhandError]]:
@@ -145,7 +128,8 @@ def _settings(data: Mapping[str, Any]) -> tuple[Config, list[EvenhandError]]:
         wrong = {one["loc"][0] for one in error.errors()}
         rest = {key: _whole(value) for key, value in data.items() if key not in wrong}
         config = Config.model_construct(**{"horizon": 1, "environment": None, "policies": [], **rest})
-        return config, list(map(_fault, error.errors()))
+        # A tuple of which an entry is wrong is also said to be too short.
+        return config, [_fault(one) for one in error.errors() if one["type"] != "too_short" or not one["input"]]
 
 
 def _surroundings(config: Config, world: Environment | None, run: RunSettings) -> Surroundings | None:
@@ -160,12 +144,6 @@ def _surroundings(config: Config, world: Environment | None, run: RunSettings) -
     shared = {name: value for name, value in harmless.items() if name in table}
     means = np.full(arms, 0.5)
     return Surroundings(arms, config.plays, config.horizon, shared, means, run.importing, names)
-
-
-def _joined(faults: list[EvenhandError]) -> EvenhandError:
-    """All faults as one error; data that cannot be read and promises that cannot be kept stay such errors."""
-    error = EvenhandError.together(faults)
-    return ConfigurationError.together([error]) if type(error) is EvenhandError else error
 
 
 def _metrics(
@@ -261,9 +239,9 @@ def _fault(error: Any) -> EvenhandError:
     kind, got = error["type"], error["input"]
     if kind == "missing":
         return ConfigurationError("is missing", *path)
-    if kind == "extra_forbidden":
+    if kind in ("extra_forbidden", "unexpected_keyword_argument"):
         *path, key = path
-        fields = Figures.model_fields if path else Config.model_fields
+        fields = [one.name for one in dataclasses.fields(FiguresSettings)] if path else Config.model_fields
         return ConfigurationError(f"unknown key {key!r}{nearest(str(key), fields)}", *path, key=str(key))
     right = RIGHT.get(kind, "").format(**error.get("ctx", {})) or f"{error['msg'][:1].lower()}{error['msg'][1:]}"
     return ConfigurationError(f"must be {right.removeprefix('input should be ')}, got {got!r}", *path)

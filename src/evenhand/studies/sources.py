@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -58,7 +59,9 @@ def environment(table: Mapping[str, Any], run: RunSettings) -> Environment:
             parts["feedback"] = world.feedback
     else:
         with errors.at("arms"):
-            parts["names"] = _names(table.get("arms"))
+            if not isinstance(arms := table.get("arms"), list | tuple | None):
+                raise EvenhandError(f"must be a list of names, got {arms!r}")
+            parts["names"] = arms if arms is None else tuple(map(str, arms))
         with errors.at("rewards"):
             parts["rewards"], parts["names"] = rewards(table["rewards"], parts["names"], run)
         with errors.at("availability"):
@@ -71,7 +74,8 @@ def environment(table: Mapping[str, Any], run: RunSettings) -> Environment:
         parts["merit"] = None if "merit" not in table else build("merit", _table(table["merit"]), run.importing)
     with errors.at("penalties"):
         parts["penalties"] = _penalties(table.get("penalties"), parts.get("rewards"))
-    errors.raise_all()
+    if errors:
+        raise EvenhandError.together(errors)
     for name in ("fractions", "weights", "reward_range"):
         parts[name] = table.get(name)
     return Environment(**parts)
@@ -187,13 +191,11 @@ def _conversions(
 
 def _outbrain(path: Path, arms: int = 7, rows: int = 100_000) -> Environment:
     validate.whole("arms", arms, low=2)
-    validate.whole("rows", rows)
     names, table = clicks.outbrain(path, arms, rows)
     return Environment(Table(table), names=names)
 
 
 def _coupons(path: Path, rows: int = 100_000) -> Environment:
-    validate.whole("rows", rows)
     names, table = clicks.coupons(path, rows)
     return Environment(Table(table), names=names)
 
@@ -220,29 +222,16 @@ class _Missing(Exception):
     """A table needs a part whose own table has a fault, which is reported already."""
 
 
-class _Collected:
+class _Collected(list[EvenhandError]):
     """Errors of several tables, each with the path to it."""
 
-    def __init__(self) -> None:
-        self.errors: list[EvenhandError] = []
-        self._place = ""
-
-    def at(self, place: str) -> _Collected:
-        self._place = place
-        return self
-
-    def __enter__(self) -> None:
-        """A table begins."""
-
-    def __exit__(self, kind: object, error: object, trace: object) -> bool:
-        if isinstance(error, EvenhandError):
-            self.errors.append(error.at(self._place))
-            return True
-        return isinstance(error, _Missing)
-
-    def raise_all(self) -> None:
-        if self.errors:
-            raise EvenhandError.together(self.errors)
+    @contextmanager
+    def at(self, place: str) -> Iterator[None]:
+        with suppress(_Missing):
+            try:
+                yield
+            except EvenhandError as error:
+                self.append(error.at(place))
 
 
 def _path(values: dict[str, Any], run: RunSettings) -> Path:
@@ -297,15 +286,6 @@ def _members(place: int, row: Any, names: tuple[str, ...]) -> Any:
     if len(row) != len(names) or any(member not in (0, 1) for member in row):
         raise EvenhandError(f"must be {len(names)} entries of 0 or 1, or a list of names, got {row}", "sets", place)
     return row
-
-
-def _names(arms: object) -> tuple[str, ...] | None:
-    """The names in the configuration; None where it has none."""
-    if arms is None:
-        return None
-    if not isinstance(arms, list | tuple):
-        raise EvenhandError(f"must be a list of names, got {arms!r}")
-    return tuple(map(str, arms))
 
 
 def _known(value: T | None) -> T:

@@ -52,8 +52,12 @@ class Store:
         with alone_in(self.folder, shared):
             for folder in (self.units, self.failed):
                 folder.mkdir(exist_ok=True)
-            code = code_of(study)
-            self._check(code, again)
+            code, before = code_of(study), self._description()
+            if before is not None and before["code"] != code and not again and self.finished():
+                raise EvenhandError(
+                    f"{self.folder} holds results of another version ({before['code']}), this is {code}: "
+                    "give another folder with --out, or --again to run everything anew"
+                )
             if not shared:
                 self._clean(again)
             description = {"format": FORMAT, "code": code, "folder": str(study.folder.resolve())}
@@ -99,11 +103,9 @@ class Store:
 
     def take(self, other: Store) -> int:
         """Copy the results of another folder that are not here."""
-        theirs = other._description()
-        if theirs is None:
-            raise DataError(f"{other.folder} is not the folder of a sweep: it has no study.json")
-        if theirs["code"] != (code := code_of(other.study())):
-            raise DataError(f"{other.folder} holds results of another version ({theirs['code']}), not {code}")
+        code, theirs = code_of(other.study()), (other._description() or {})["code"]
+        if theirs != code:
+            raise DataError(f"{other.folder} holds results of another version ({theirs}), not {code}")
         new = sorted(other.finished() - self.finished())
         for key in new:
             write_whole(self.units / f"{key}.npz", partial(shutil.copyfile, other.units / f"{key}.npz"))
@@ -125,14 +127,6 @@ class Store:
         if description.get("format") != FORMAT:
             raise DataError(f"{path} has format {description.get('format')!r}, but this version reads format {FORMAT}")
         return description
-
-    def _check(self, code: str, again: bool) -> None:
-        description = self._description()
-        if description is not None and description["code"] != code and not again and self.finished():
-            raise EvenhandError(
-                f"{self.folder} holds results of another version ({description['code']}), this is {code}: "
-                "give another folder with --out, or --again to run everything anew"
-            )
 
     def _clean(self, again: bool) -> None:
         """Remove what a run that was killed left unfinished; all results where everything is run anew."""

@@ -292,7 +292,11 @@ class Study:
         if self.listed:
             sweep["settings"] = list(self.listed)
         else:
-            sweep["axes"] = {axis.name: _plain(axis) for axis in self.axes}
+            sweep["axes"] = {}
+            for axis in self.axes:
+                drawn = {"low": axis.low, "high": axis.high, "spacing": axis.spacing}
+                values = {"values": list(axis.values)} if axis.values else drawn
+                sweep["axes"][axis.name] = {"path": list(axis.paths)} | values
         return {**self.config, "sweep": sweep}
 
     def _chosen(self) -> Iterator[list[tuple[Axis, Any]]]:
@@ -444,10 +448,3 @@ def _named(paths: Sequence[str]) -> dict[str, str]:
         )
         names[path] = ".".join(parts[-length:])
     return names
-
-
-def _plain(axis: Axis) -> dict[str, Any]:
-    plain: dict[str, Any] = {"path": list(axis.paths)}
-    if axis.values:
-        return {**plain, "values": list(axis.values)}
-    return {**plain, "low": axis.low, "high": axis.high, "spacing": axis.spacing}

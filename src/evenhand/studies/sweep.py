@@ -20,22 +20,6 @@ from evenhand.studies.study import Study
 from evenhand.studies.units import Builder, Unit, units_of
 
 
-@dataclass(frozen=True)
-class Shard:
-    """A part of the units of a study, for a queue that runs each part as a job of its own."""
-
-    number: int
-    of: int
-
-    @classmethod
-    def parse(cls, text: str) -> Shard:
-        """The part that a text such as ``3/10`` names."""
-        match = re.fullmatch(r"(\d+)/(\d+)", text)
-        if match is None or not 1 <= int(match[1]) <= int(match[2]):
-            raise EvenhandError(f"must have the form 3/10, the third of ten parts, got {text!r}", "shard")
-        return cls(int(match[1]), int(match[2]))
-
-
 def sweep(
     study: str | os.PathLike[str] | Mapping[str, Any] | Study,
     axes: Mapping[str, Any] | None = None,
@@ -105,7 +89,7 @@ def sweep(
         raise EvenhandError("axes and settings belong to a configuration as dictionaries; a file has its own [sweep]")
     elif not isinstance(study, Study):
         study = Study.load(study)
-    part = Shard.parse(shard) if shard else None
+    part = _part(shard) if shard else None
     if part is not None and out is None:
         raise EvenhandError("a shard needs a folder for its results: give out")
     pool = Pool(jobs, backend, address)
@@ -120,11 +104,17 @@ def sweep(
         return results
 
 
-def _run_missing(study: Study, store: Store, pool: Pool, shard: Shard | None, progress: bool | None) -> None:
-    """Run the units of a study, or of its shard, that are not in a store."""
-    units = list({unit.key: unit for unit in units_of(study)}.values())
-    if shard is not None:
-        units = units[shard.number - 1 :: shard.of]
+def _part(shard: str) -> slice:
+    """The units of a part, such as ``3/10``, for a queue that runs each part as a job of its own."""
+    match = re.fullmatch(r"(\d+)/(\d+)", shard)
+    if match is None or not 1 <= int(match[1]) <= int(match[2]):
+        raise EvenhandError(f"must have the form 3/10, the third of ten parts, got {shard!r}", "shard")
+    return slice(int(match[1]) - 1, None, int(match[2]))
+
+
+def _run_missing(study: Study, store: Store, pool: Pool, part: slice | None, progress: bool | None) -> None:
+    """Run the units of a study, or of a part of it, that are not in a store."""
+    units = list({unit.key: unit for unit in units_of(study)}.values())[part or slice(None)]
     missing = _missing(units, store)
     seen = Progress(len(units), len(units) - len(missing), sum(unit.steps for unit in missing))
     builder = Builder(study.folder)

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -131,17 +131,9 @@ class SweepTables:
                     continue
                 curve = result.policy.curves[name]
                 means, errors = mean_and_error(curve)
+                of = _start(unit) | {"measure": name, "n": curve.shape[1]}
                 for round, mean, error in zip(result.results.rounds, means, errors, strict=True):
-                    rows.append(
-                        {
-                            **_start(unit),
-                            "round": int(round),
-                            "measure": name,
-                            "n": curve.shape[1],
-                            "mean": float(mean),
-                            "stderr": float(error),
-                        }
-                    )
+                    rows.append(of | {"round": int(round), "mean": float(mean), "stderr": float(error)})
         columns = ["setting", *self.axes, "policy", "round", "measure", "n", "mean", "stderr"]
         return pd.DataFrame(rows, columns=columns)
 
@@ -289,8 +281,8 @@ class SweepTables:
         return replace(
             first,
             policies={unit.label: result.policy for unit, result in found},
-            promised={unit.label: _only(result.results.promised) for unit, result in found},
-            omitted={unit.label: _only(result.results.omitted) for unit, result in found},
+            promised={unit.label: one for unit, result in found for one in result.results.promised.values()},
+            omitted={unit.label: one for unit, result in found for one in result.results.omitted.values()},
             information=_information(run, policies, first.rounds),
         )
 
@@ -307,7 +299,7 @@ class SweepTables:
 
         folder = Path(folder)
         table = _storable(self.summary())
-        write_whole(folder / "summary.parquet", partial(_write_parquet, table))
+        write_whole(folder / "summary.parquet", lambda path: table.to_parquet(path, index=False))
         with tempfile.TemporaryDirectory(dir=folder, prefix=".lanes-") as temporary:
             lanes = pa.Table.from_pandas(_storable(self.lanes()), preserve_index=False)
             dataset.write_dataset(
@@ -355,16 +347,7 @@ def _joined(parts: list[np.ndarray]) -> np.ndarray:
     return np.concatenate(parts) if parts else np.empty(0)
 
 
-def _only(values: dict[str, Any]) -> Any:
-    (value,) = values.values()
-    return value
-
-
 def _storable(table: pd.DataFrame) -> pd.DataFrame:
     """A table whose columns have one type each: an axis of numbers and texts becomes texts."""
     mixed = [name for name in table.columns if table[name].dtype == object and table[name].map(type).nunique() > 1]
     return table.astype(dict.fromkeys(mixed, str)) if mixed else table
-
-
-def _write_parquet(table: pd.DataFrame, path: Path) -> None:
-    table.to_parquet(path, index=False)

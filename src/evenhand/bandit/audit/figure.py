@@ -12,7 +12,7 @@ import numpy as np
 from evenhand.core.errors import number_of
 from evenhand.messages.audit import Audit
 from evenhand.messages.lines import COLUMNS, VALUES, Line
-from evenhand.simulation.figures import COLOURS, STYLE
+from evenhand.simulation.figures.style import COLOURS, STYLE
 
 if TYPE_CHECKING:
     import pandas as pd

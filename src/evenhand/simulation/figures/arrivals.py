@@ -127,15 +127,11 @@ def _curves(source: Results | Environment | Mapping[str, FeedbackModel], means: 
 def _of_world(world: Environment) -> dict[str, Steps]:
     """A curve for each arm, or one where all arms have the same."""
     of_arms = _steps(world.feedback, "the environment", world.rewards)
-    if all(_same(of_arms[0], steps) for steps in of_arms):
+    if all(np.array_equal(*pair) for steps in of_arms for pair in zip(of_arms[0], steps, strict=True)):
         return {"all arms": of_arms[0]}
     arms = range(world.arms)
     shown = arms if world.arms <= SHOWN else [*arms[: SHOWN // 2], *arms[-SHOWN // 2 :]]
     return {world.names[arm]: of_arms[arm] for arm in shown}
-
-
-def _same(one: Steps, other: Steps) -> bool:
-    return all(np.array_equal(a, b) for a, b in zip(one, other, strict=True))
 
 
 def _steps(model: FeedbackModel, label: str, rewards: Rewards) -> list[Steps]:
