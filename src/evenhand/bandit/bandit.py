@@ -518,9 +518,9 @@ class Bandit:
             >>> "<script" in open(path).read()
             False
         """
-        from evenhand.bandit.audit.report import report, write
+        from evenhand.bandit.audit.report import report, reported, write
 
-        write(path, report(self.audit(now=now)))
+        write(path, report(*reported(self._record, self.audit(now=now))))
 
     def differences(
         self,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,9 +12,6 @@ from evenhand.cli.client import Timeout, Url, Wait, connected
 from evenhand.cli.options import Import
 from evenhand.cli.output import note
 from evenhand.cli.store import existing
-
-if TYPE_CHECKING:
-    from evenhand.messages.audit import Audit
 
 
 def report(
@@ -48,23 +45,17 @@ def report(
         evenhand report drinks --database evenhand.db
         evenhand report bandit.json
     """
-    if database is None and not allocation.endswith(".json"):
-        with connected(url, timeout, wait, allocation) as client:
-            client.save_report(allocation, out)
-    else:
-        from evenhand.bandit.audit.report import report, write
+    if database is not None:
+        from evenhand.bandit.audit.report import write
+        from evenhand.service.store.reading import stored_report
 
-        write(out, report(_audit(allocation, database)))
-    note(f"wrote {out}")
-
-
-def _audit(allocation: str, database: str | None) -> Audit:
-    """The audit of an allocation in a database, or of a bandit in a file."""
-    if database is None:
+        with existing(database) as opened:
+            write(out, stored_report(opened, allocation, time.time()))
+    elif allocation.endswith(".json"):
         from evenhand.bandit import Bandit
 
-        return Bandit.load(allocation).audit()
-    from evenhand.service.store.reading import stored_audit
-
-    with existing(database) as found:
-        return stored_audit(found, allocation, time.time())
+        Bandit.load(allocation).save_report(out)
+    else:
+        with connected(url, timeout, wait, allocation) as client:
+            client.save_report(allocation, out)
+    note(f"wrote {out}")

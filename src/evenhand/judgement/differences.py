@@ -49,12 +49,25 @@ def sentence(found: Difference) -> str:
         "smaller": f"{found.first} earns less than {found.second}",
         "undecided": f"whether {found.first} or {found.second} earns more is undecided",
     }[found.verdict]
-    premises = listed(interval.premises) if interval.premises else ""
     if interval.claim == "not_claimed":
-        return f"{says}: {found.value:.3g} per play, for which no interval is claimed" + (
-            f", since {premises}" * bool(premises)
-        )
+        return f"{says}: {found.value:.3g} per play, for which no interval is claimed{_premises(interval)}"
     sure = f"between {interval.low:.3g} and {interval.high:.3g}"
     level = f"({100.0 * interval.confidence:.4g}%)"
     watched = " however often one looks" if interval.claim == "holds" else ""
-    return f"{says}: {found.value:.3g} per play, {sure}{watched} {level}" + (f", if {premises}" * bool(premises))
+    return f"{says}: {found.value:.3g} per play, {sure}{watched} {level}{_premises(interval)}"
+
+
+def claimed(interval: Interval) -> str:
+    """What is claimed of an interval, for a table.
+
+    Example:
+        >>> claimed(Interval(0.0, 0.1, claim="holds_if", premises=("nothing common changed over time",)))
+        'yes, if nothing common changed over time'
+    """
+    return ("not claimed" if interval.claim == "not_claimed" else "yes") + _premises(interval)
+
+
+def _premises(interval: Interval) -> str:
+    """Under which premises it holds, or why nothing is claimed."""
+    word = "since" if interval.claim == "not_claimed" else "if"
+    return f", {word} {listed(interval.premises)}" if interval.premises else ""

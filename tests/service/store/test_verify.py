@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from evenhand.bandit.audit.report import report
 from evenhand.changes import Rename
 from evenhand.core.errors import StateError
 from evenhand.service.store import Change, Decide, ReadAudit, Store
@@ -15,7 +16,7 @@ from evenhand.service.store.allocation import row_of
 from evenhand.service.store.compaction import compact
 from evenhand.service.store.database import Database
 from evenhand.service.store.events import fold
-from evenhand.service.store.reading import stored_audit
+from evenhand.service.store.reading import ReadReport, stored_report
 from evenhand.service.store.verify import verify
 from tests.service.store.kit import Clock, change_rows
 
@@ -126,4 +127,4 @@ def test_the_checksum_of_an_audit_is_that_of_its_last_event_also_where_that_is_n
         row = row_of(connection, "short")
     assert (row.sequence, row.chain) == (audit.sequence, audit.checksum)
     assert audit.sequence == 4
-    assert stored_audit(store.database, "short", clock.now).lines == audit.lines
+    assert stored_report(store.database, "short", clock.now) == report(*store.run("short", ReadReport()))

@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from html import escape
 from operator import attrgetter as of
 from operator import itemgetter
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
+import numpy as np
+
+from evenhand.bandit.audit.account import Account
+from evenhand.bandit.audit.differences import MOST, differences
+from evenhand.bandit.audit.stopping import stopping
+from evenhand.bandit.record import Record
 from evenhand.core import html
 from evenhand.core.errors import DataError, number_of
 from evenhand.core.files import path_of, write_text
+from evenhand.core.intervals import Difference
+from evenhand.judgement.differences import claimed
 from evenhand.judgement.sentences import percent, plays
 from evenhand.messages import audit_text as text
+from evenhand.messages.answers import Stopping
 from evenhand.messages.audit import CHART, Audit
 from evenhand.messages.lines import BoundLine, Line
 
@@ -22,7 +32,7 @@ SHOWN = 200  # rows of a table
 NAMED = 20  # promises that have ended, and of those that are not kept the ones that are explained
 URGENCY = ("missed", "undecided", None, "kept")
 NOT_YET = "not yet begun"
-TEXTS = ("verdict", "why", "note")  # heads of columns without numbers
+TEXTS = ("verdict", "why", "note", "holds")  # heads of columns without numbers
 LOW, HIGH = "at least (95%)", "at most (95%)"
 MEANS = "mean reward of all plays so far; line: 95% interval"
 INTERVALS = (
@@ -63,6 +73,14 @@ REWARDS: Columns = {
     HIGH: of("high"),
     "note": lambda one: "" if one.trusted else "not to be trusted",
 }
+DIFFERENCES: Columns = {
+    "difference": lambda one: f"{text.plain(one.first)} less {text.plain(one.second)}",
+    "reward": of("value"),
+    LOW: of("interval.low"),
+    HIGH: of("interval.high"),
+    "verdict": of("verdict"),
+    "holds": lambda one: claimed(one.interval),
+}
 MISSING: Columns = {
     "arm": lambda one: _name(one),
     "plays": of("all_plays"),
@@ -70,11 +88,29 @@ MISSING: Columns = {
 }
 
 
-def report(audit: Audit) -> str:
+class Reported(NamedTuple):
+    """What a report says; of the differences all hold at once, also where not all are shown."""
+
+    audit: Audit
+    stopping: Stopping | None = None
+    differences: tuple[Difference, ...] = ()
+
+
+def reported(record: Record, audit: Audit) -> Reported:
+    """What a report says beside the audit; before the first round, and of a single arm, nothing."""
+    if not audit.round or np.count_nonzero(record.arms.active) <= record.plays:
+        return Reported(audit)
+    answer, pairs = stopping(Account(record), 0.05, 0.0, None), math.comb(np.count_nonzero(record.arms.active), 2)
+    return Reported(audit, answer, () if record.by_totals or pairs > MOST else differences(record))
+
+
+def report(audit: Audit, stopping: Stopping | None = None, differences: Sequence[Difference] = ()) -> str:
     """The report on an allocation.
 
     Args:
         audit: of the allocation, with all of its lines.
+        stopping: whether one may stop; None where that is not asked.
+        differences: of all arms.
 
     Returns:
         HTML in UTF-8, for a browser and for printing.
@@ -88,7 +124,7 @@ def report(audit: Audit) -> str:
     sections = {
         "What was promised, and what was kept": _promised(audit),
         "What the promises cost": _cost(audit),
-        "How sure this is, and what it rests on": _sure(audit),
+        "How sure this is, and what it rests on": _sure(audit, stopping, differences),
         "Late and missing rewards": _missing(audit),
         "What was changed, with which key, and why": _changed(audit),
         "Alarms": _alarms(audit),
@@ -143,14 +179,26 @@ def _cost(audit: Audit) -> Iterator[str]:
     yield html.paragraph(audit.words.say(COST))
 
 
-def _sure(audit: Audit) -> Iterator[str]:
-    """What the intervals mean, what the policy learned elsewhere or forgets, and the mean rewards."""
+def _sure(audit: Audit, stopping: Stopping | None, found: Sequence[Difference]) -> Iterator[str]:
+    """Whether one may stop, what the intervals mean, what was learned elsewhere, mean rewards and their differences."""
+    yield "<h4>May one stop?</h4>" if stopping else ""
+    yield from (html.paragraph(text.harmless(one)) for one in (stopping.sentences if stopping else ()))
     yield from (html.paragraph(_sentence(one)) for one in audit.notes() if one != text.cost(audit.cost, audit.words))
+    yield "<h4>Mean rewards</h4>"
     yield html.paragraph(audit.words.say(INTERVALS))
     lines = sorted((one for one in audit.lines if one.estimate is not None), key=lambda one: -one.all_plays)
     bars = [html.Bar(_name(one), one.estimate or 0.0, None, one.low, one.high) for one in lines]
     yield html.chart(bars, caption=audit.words.say(MEANS))
     yield _table(audit, REWARDS, lines)
+    best = stopping.chosen[:1] if stopping else ()
+    yield "<h4>Differences of mean rewards</h4>" if found else ""
+    shown = [one for one in found if len(found) <= NAMED or {one.first, one.second} & {*best}]
+    yield _table(audit, DIFFERENCES, shown)
+    yield (
+        html.paragraph(f"All {len(found):,} differences hold at once; shown are those with {text.plain(best[0])}.")
+        if len(shown) < len(found)
+        else ""
+    )
 
 
 def _missing(audit: Audit) -> Iterator[str]:

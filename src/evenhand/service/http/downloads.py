@@ -25,6 +25,7 @@ from evenhand.service.http.dependencies import KeyRoute, Name, Reader, Services,
 from evenhand.service.http.limits import LogDownload
 from evenhand.service.store import ReadAudit
 from evenhand.service.store.export import FORMULA, LogLimits, stream_log
+from evenhand.service.store.reading import ReadReport
 
 CSV, SVG, HTML = "text/csv; charset=utf-8", "image/svg+xml", "text/html; charset=utf-8"
 FORMULAS = re.compile(FORMULA)
@@ -78,8 +79,9 @@ async def audit_report(caller: Reader, service: Services, name: Name) -> Respons
     It says what was promised and kept, what that costs, how sure all this is, which rewards are late or missing, what
     was changed, with which key and why, which alarms stand, and how to verify it.
     """
-    audit = await service.with_authors(await service.run(name, ReadAudit()))
-    content = await run_in_threadpool(lambda: report(audit).encode())
+    found = await service.run(name, ReadReport())
+    found = found._replace(audit=await service.with_authors(found.audit))
+    content = await run_in_threadpool(lambda: report(*found).encode())
     return _file(content, f"{name}-report.html", HTML)
 
 

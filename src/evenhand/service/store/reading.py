@@ -12,6 +12,7 @@ from evenhand.bandit.arguments import RewardRange
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.computation import audit, health
 from evenhand.bandit.audit.health import furthest
+from evenhand.bandit.audit.report import Reported, report, reported
 from evenhand.bandit.audit.stopping import stopping
 from evenhand.bandit.history import Start, start_from
 from evenhand.core.errors import EvenhandError
@@ -69,15 +70,27 @@ class ReadAudit(Reading[Audit]):
         return replace(made, name=allocation.name, closed=allocation.closed)
 
 
-def stored_audit(database: Database, name: str, now: float) -> Audit:
-    """The audit of an allocation in a database, which is only read, with the names of its keys."""
+@dataclass(frozen=True)
+class ReadReport(Reading[Reported]):
+    """Read what a report says; the names of keys are yet to be added."""
+
+    kind: ClassVar[str] = "report_page"
+
+    def run(self, context: CommandContext) -> Reported:
+        """All of it after the same event."""
+        return reported(context.allocation.bandit, ReadAudit().run(context))
+
+
+def stored_report(database: Database, name: str, now: float) -> str:
+    """The report on an allocation in a database, which is only read."""
     with database.transaction(writes=False) as connection:
         row = row_of(connection, name)
         with isolated(database, name, row.id), damage_as_state_error():
             allocation = loaded(connection, row, name)
             allocation.catch_up(connection, row)
-            made = ReadAudit().run(CommandContext(allocation, now, connection, row.sequence))
-    return replace(made, authors={key.id: key.name for key in Keys(database).list()})
+            found = ReadReport().run(CommandContext(allocation, now, connection, row.sequence))
+    authors = {key.id: key.name for key in Keys(database).list()}
+    return report(*found._replace(audit=replace(found.audit, authors=authors)))
 
 
 @dataclass(frozen=True)
