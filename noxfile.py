@@ -130,6 +130,18 @@ def client_package(session: nox.Session) -> None:
 
 
 @nox.session
+def references(session: nox.Session) -> None:
+    """Compares the estimators of logs with sb-obp and vw-estimators, which need an environment with NumPy 1."""
+    session.install("-e", ".[test]")
+    place = Path(session.create_tmp()).resolve()
+    python = str(place / "venv/bin/python")
+    session.run("uv", "venv", "-q", "--clear", "--python", session.python or sys.executable, str(place / "venv"))
+    session.run("uv", "pip", "install", "-q", "--python", python, "sb-obp", "vw-estimators")
+    session.run(python, "-P", "tools/references.py", "write", str(place / "kept.json"), external=True)
+    session.run("python", "tools/references.py", "check", str(place / "kept.json"))
+
+
+@nox.session
 def release(session: nox.Session) -> None:
     """Builds both packages into dist/, checks them, and runs the README's two lines with the wheel alone."""
     session.install("twine>=6", "check-wheel-contents>=0.6")

@@ -148,7 +148,7 @@ def _replayed(
 
     table, folder = options.policy(algorithm)
     parameters, importing = options.parameters(settings), importing_from(folder)
-    return replay(log, table, parameters, seed=seed, rewards=limits or (0.0, 1.0), importing=importing)
+    return replay(log, table, parameters, seed=seed, rewards=limits, importing=importing)
 
 
 def _shares(text: str) -> dict[str, float]:

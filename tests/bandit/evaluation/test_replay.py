@@ -8,11 +8,12 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from evenhand import Feedback, Observation, Policy
 from evenhand.bandit.evaluation.log import Log
-from evenhand.bandit.evaluation.replay import policy_of, replay
+from evenhand.bandit.evaluation.replay import _Events, policy_of, replay
 from evenhand.core.errors import DataError, EvenhandError, InfeasiblePromise
 from tests.bandit.evaluation.logs import AWAKE, MEANS, USED, log_of, simulated
 
@@ -150,3 +151,58 @@ def test_infeasible_promises_and_several_rows_a_round_are_refused() -> None:
         replay(simulated(np.random.default_rng(1), 60, MEANS, EVEN), "fucb", {"fractions": 0.5})
     with pytest.raises(DataError, match="decisions with several rows"):
         replay(log_of(["a", "b"], [0, 1], 0.5, decision_id="x"), "ucb1")
+
+
+# --- late rewards -----------------------------------------------------------------------------------------------------
+
+
+def delayed(rng: np.random.Generator, rounds: int, delay: float, **said: Any) -> Log:
+    """A uniform log of three items, whose rewards come after a delay."""
+    item = rng.integers(3, size=rounds)
+    reward = (rng.random(rounds) < MEANS[item]).astype(float)
+    seconds = np.arange(rounds, dtype=float)
+    rows = {"timestamp": seconds, "item_id": item.astype(str), "reward": reward, "propensity_score": 1 / 3}
+    return Log.of(pd.DataFrame(rows | {"rewarded": seconds + delay}), **said)
+
+
+def test_rewards_reach_the_policy_when_they_did_in_the_log() -> None:
+    """UCB1 knows nothing for 600 seconds, in which it plays the first item; then it knows what it would have known."""
+    log = delayed(np.random.default_rng(1), 900, 600.0)
+    found = replay(log, "ucb1")
+    blind = replay(part(log, 600), "ucb1")
+    assert blind.shares[0] > 0.95  # without any reward the first item looks best
+    assert found.shares[0] < 0.75  # 200 of its first rounds, and then it learns that others are better
+    assert replay(delayed(np.random.default_rng(1), 900, 0.0), "ucb1").reward > found.reward
+
+
+def part(log: Log, end: int) -> Log:
+    """The first decisions of a log."""
+    plays = log.plays
+    assert plays is not None
+    names = ("item", "reward", "propensity", "round", "decided", "rewarded", "open", "available")
+    first = replace(plays, **{name: getattr(plays, name)[:end] for name in names})
+    return replace(log, plays=first)
+
+
+def test_a_reward_is_known_to_be_missing_when_its_window_has_passed() -> None:
+    rows = {"timestamp": [0.0, 1.0, 2.0, 3.0], "item_id": ["a", "b", "b", "a"], "reward": [np.nan, 1.0, np.nan, np.nan]}
+    rows |= {"rewarded": [np.nan, 1.5, np.nan, np.nan], "propensity_score": [0.5] * 4}
+    log = Log.of(pd.DataFrame(rows), window=2.5, missing="zero")
+    events = _Events.of(log)
+    assert events.arrived.tolist() == [2.5, 1.5, 4.5, 5.5]
+    assert np.isnan(events.reward).tolist() == [False, False, True, True]  # the last two are younger than the window
+
+
+def test_what_was_lost_counts_as_a_round_and_widens_the_interval() -> None:
+    log = delayed(np.random.default_rng(1), 900, 1.0)
+    assert log.plays is not None
+    some = np.where(np.arange(900) % 2, np.nan, log.plays.reward)
+    blank = replace(log, plays=replace(log.plays, reward=some))
+    whole, half = replay(log, "ucb1"), replay(blank, "ucb1")
+    assert half.rounds == pytest.approx(whole.rounds, abs=60)
+    assert half.interval.high - half.interval.low > 0.4 + whole.interval.high - whole.interval.low
+
+
+def test_what_learns_from_the_last_round_only_is_refused_with_late_rewards() -> None:
+    with pytest.raises(EvenhandError, match="exp3 learns from the round just decided only; the log has rewards that"):
+        replay(delayed(np.random.default_rng(1), 90, 5.0), "exp3", {"mixing": 0.1})

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from heapq import heappop, heappush
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenhand.bandit.arguments import RewardRange, by_arm
 from evenhand.bandit.evaluation.grade import finite
-from evenhand.bandit.evaluation.log import Log
+from evenhand.bandit.evaluation.log import Log, check_propensities
 from evenhand.bandit.record import label_of, policy_for, split
 from evenhand.core import html, validate
 from evenhand.core.cohorts import Answers
@@ -70,7 +72,7 @@ def replay(
     parameters: Mapping[str, Any] = MappingProxyType({}),
     *,
     seed: int = 0,
-    rewards: tuple[float, float] = (0.0, 1.0),
+    rewards: tuple[float, float] | None = None,
     chance: float | None = None,
     importing: Callable[[str], Any] | None = None,
 ) -> Replay:
@@ -88,7 +90,8 @@ def replay(
         parameters: of the algorithm, as in `evenhand.Bandit`: those with one value per item as a list in the order of
             the log's items, or by name. The default horizon is the expected number of accepted rounds.
         seed: of the policy, and of what is accepted.
-        rewards: the smallest and the largest reward; policies learn from rewards scaled to [0, 1].
+        rewards: the smallest and the largest reward; policies learn from rewards scaled to [0, 1]. None: as the log
+            says, else 0 and 1.
         chance: c, in (0, 1]; None: the smallest propensity in the log. A larger one accepts more rounds, but too few in
             which an item with a smaller propensity played.
         importing: how to find a part or an algorithm ``module:name``; None refuses them.
@@ -112,27 +115,28 @@ def replay(
     recommendation algorithms, WSDM 2011 (uniform logs); Dudík, Erhan, Langford & Li, Sample-efficient nonstationary
     policy evaluation for contextual bandits, UAI 2012 (rejection by propensities).
     """
-    if log.rows > log.rounds:
-        raise DataError(f"{log.source} has decisions with several rows; a replay needs one, such as with rounds='row'")
-    limits = RewardRange.of(rewards)
+    check_propensities(log)
+    limits = RewardRange.of(rewards or log.reading.rewards or (0.0, 1.0))
     limits.check_log(log.source, log.reward)
-    smallest = float(log.propensity.min())
+    events = _Events.of(log)
+    smallest = float(events.propensity.min())
     accept = smallest if chance is None else validate.number("chance", chance, 1e-9, 1.0)
-    name, made = policy_of(log, policy, parameters, max(1, round(accept * log.rounds)), importing)
-    rounds, plays, known = _decided(log, made, limits, accept, seed)
-    values = np.array(known)
+    name, made = policy_of(log, policy, parameters, max(1, round(accept * len(events.item))), importing)
+    if made.in_order and events.late:
+        raise EvenhandError(f"{name} learns from the round just decided only; the log has rewards that came later")
+    rounds, plays, values = _decided(log, events, made, limits, accept, seed)
     reward = float(values.mean()) if len(values) else float("nan")
     return Replay(
         policy=name,
         rounds=rounds,
-        of=log.rounds,
+        of=len(events.item),
         chance=accept,
         reward=reward,
         interval=_interval(values, limits, rounds - len(values)),
         items=log.items,
         shares=plays / max(rounds, 1),
         logged=float(log.reward.mean()),
-        notes=(*log.notes, *_notes(rounds, accept, float((log.propensity < accept * (1.0 - 1e-9)).mean()))),
+        notes=(*log.notes, *_notes(rounds, accept, float((events.propensity < accept * (1.0 - 1e-9)).mean()))),
     )
 
 
@@ -176,15 +180,52 @@ def policy_of(
     return name, made
 
 
-def _decided(log: Log, policy: Policy, limits: RewardRange, accept: float, seed: int) -> tuple[int, Array, list[float]]:
+@dataclass(frozen=True, eq=False)
+class _Events:
+    """The decisions of a log, also those whose reward is lost or open; one entry each."""
+
+    item: NDArray[np.intp]
+    reward: Array  # NaN where it is unknown
+    propensity: Array
+    available: NDArray[np.intp]  # the row of `Log.sets`
+    decided: Array  # time
+    arrived: Array  # time of the reward, at least that of the decision
+
+    @classmethod
+    def of(cls, log: Log) -> _Events:
+        """Those of a log; in a part of one, and without times of rewards, each comes at once."""
+        plays = log.plays
+        if (log.rows if plays is None else len(plays.item)) > len((log if plays is None else plays).available):
+            raise DataError(f"{log.source} has decisions with several rows; a replay needs one, as with rounds='row'")
+        if plays is None:
+            times = np.arange(log.rows, dtype=float)
+            return cls(log.item, log.reward, log.propensity, log.available, times, times)
+        stated = np.isfinite(plays.rewarded)  # what else is known, as that nothing came, is known after the window
+        later = plays.decided + (log.reading.window or 0.0) * stated.any()
+        arrived = np.where(stated, plays.rewarded, later)
+        return cls(plays.item, plays.reward, plays.propensity, plays.available, plays.decided, arrived)
+
+    @property
+    def late(self) -> bool:
+        """Whether a reward came after its decision."""
+        return bool((self.arrived > self.decided).any())
+
+
+def _decided(
+    log: Log, events: _Events, policy: Policy, limits: RewardRange, accept: float, seed: int
+) -> tuple[int, Array, Array]:
     """The rounds that the policy accepts: their number, the plays of each item, and the known rewards."""
     rng, coin = np.random.default_rng((seed, 0)), np.random.default_rng((seed, 1))
-    kept = np.flatnonzero(coin.random(log.rounds) * log.propensity < accept).tolist()
+    kept = np.flatnonzero(coin.random(len(events.item)) * events.propensity < accept)
     state, full = policy.start(len(log.items), unit=limits.unit), np.asarray(log.sets.all(axis=1))
-    steady: dict[int, Decision] = {}  # decisions without chance since the last accepted round, by available set
+    steady: dict[int, Decision] = {}  # decisions without chance since the policy last learned, by available set
     known: list[float] = []
-    for row in kept:
-        number, item = int(log.available[row]), int(log.item[row])
+    waiting: list[tuple[float, int, int, float]] = []  # when the reward comes, its round, its item, and the reward
+    columns = (events.decided, events.arrived, events.item, events.reward, events.available)
+    for time, arrival, item, reward, number in zip(*(column[kept].tolist() for column in columns), strict=True):
+        if waiting and waiting[0][0] <= time:
+            steady.clear()
+            _learn(policy, state, _due(waiting, time), limits, rng)
         decision = steady.get(number)
         if decision is None:
             decision = policy.choose(state, Observation(None if full[number] else log.sets[number]), rng)
@@ -193,9 +234,21 @@ def _decided(log: Log, policy: Policy, limits: RewardRange, accept: float, seed:
         if decision.played[item]:
             steady.clear()
             policy.apply(state, decision)
-            known.append(float(log.reward[row]))
-            _learn(policy, state, [(item, state.round, known[-1])], limits, rng)
-    return state.round, state.tally.pulls.copy(), known
+            if reward == reward:  # not NaN
+                known.append(reward)
+                heappush(waiting, (arrival, state.round, item, reward))
+            if waiting and waiting[0][0] <= time:
+                _learn(policy, state, _due(waiting, time), limits, rng)
+    return state.round, state.tally.pulls.copy(), np.array(known)
+
+
+def _due(waiting: list[tuple[float, int, int, float]], time: float) -> list[tuple[int, int, float]]:
+    """The rewards that have come by then: items, the rounds in which they played, and rewards."""
+    due = []
+    while waiting and waiting[0][0] <= time:
+        _, round, item, reward = heappop(waiting)
+        due.append((item, round, reward))
+    return due
 
 
 def _learn(
