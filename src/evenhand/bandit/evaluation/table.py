@@ -14,6 +14,7 @@ from evenhand.core.errors import DataError, number_hint
 from evenhand.core.state import Array, Mask
 
 Index = NDArray[np.intp]
+BLANK = ("", "nan", "NaN", "NAN", "NaT")
 ZONE = r":\d\d.*(?:[Zz]|[+-]\d\d(?::?\d\d)?)$"  # of a time in ISO 8601
 
 
@@ -47,7 +48,7 @@ class Table:
     def blank(self, role: str) -> Mask:
         """Where a column has nothing."""
         cells = self.cells(role)
-        return np.asarray(cells.isna() | cells.astype(str).str.lower().isin(("", "nan", "nat")))
+        return np.asarray(cells.isna() | (cells.isin(BLANK) if cells.dtype == object else False))
 
 
 def times(table: Table, role: str, optional: bool = False) -> tuple[Array, bool]:
@@ -55,9 +56,12 @@ def times(table: Table, role: str, optional: bool = False) -> tuple[Array, bool]
     cells = table.cells(role)
     blank = table.blank(role) if optional else np.zeros(len(cells), dtype=bool)
     if not pd.api.types.is_datetime64_any_dtype(cells):
-        numbers = _numbers(cells)
-        if (np.isfinite(numbers) | blank).all():
-            return np.where(blank, np.nan, numbers), False
+        known = cells[~blank]
+        numbers = _numbers(known.iloc[:1])  # a million dates are not tried in vain
+        if np.isfinite(numbers).all() and np.isfinite(numbers := _numbers(known)).all():
+            filled = np.full(len(cells), np.nan)
+            filled[~blank] = numbers
+            return filled, False
     texts = cells.where(cells.notna(), "")
     found = pd.to_datetime(texts, utc=True, format="ISO8601", errors="coerce")
     fault = "{} is neither a number nor a date such as 2019-11-24 00:03:13"
