@@ -784,3 +784,27 @@ def test_help_has_examples(run: Run) -> None:
         assert "EVENHAND_KEY" in shown
         assert "EVENHAND_URL" in shown
         assert f"evenhand client {command}" in shown.partition("Examples:")[2]
+
+
+def test_a_log_becomes_an_allocation(
+    client: Client, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("EVENHAND_URL", server.url)
+    frame = pd.DataFrame({"time": range(60), "arm": ["tea", "mate"] * 30, "euros": [8.0, None, 4.0] * 20})
+    frame.to_csv(tmp_path / "sales.csv", index=False)
+    path, name = str(tmp_path / "sales.csv"), f"started-{next(NUMBERS)}"
+    said = ["--column", "reward=euros", "--missing", "zero", "--window", "10", "--rewards", "0,10", "--unit", "€"]
+    assert cli.run(["price", path, *said, "--promise", "0.1", "--rounds", "20", "--start", name]) == 0
+    made = client.describe(name)
+    assert (made.algorithm, made.missing, made.window, made.rewards) == ("f_ts", "zero", 10.0, (0.0, 10.0))
+    lines = {line.arm: line for line in client.audit(name).lines}
+    assert (lines["tea"].learned_plays, lines["tea"].promised) == (25, 0.1)
+    other = f"started-{next(NUMBERS)}"
+    arms = ["--arm", "tea", "--arm", "mate", "--missing", "never", "--rewards", "0,10", "--start-from", path]
+    assert cli.run(["client", "create", other, "ucb1", *arms]) == 0
+    assert client.audit(other).lines[0].learned_plays == 25
+    capsys.readouterr()
+    assert cli.run(["price", name, "--promise", "0.1,0.2", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["source"], found["rounds"], len(found["curve"])) == (name, 0, 2)
+    assert cli.run(["price", name, "--start", "x", "--promise", "0.1"]) == 2

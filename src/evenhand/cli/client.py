@@ -23,6 +23,7 @@ from evenhand.cli.options import (
     Rewards,
     Settings,
     algorithm_names,
+    in_place_of_arguments,
     numbers,
     parameters,
     policy,
@@ -158,9 +159,9 @@ def create(
     start_from: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME|COUNTS",
-            help="Allocation whose rewards the policy starts from, or counts by arm, such as "
-            "'{tea = {plays = 120, sum = 31}}'. They do not count towards promises.",
+            metavar="NAME|LOG|COUNTS",
+            help="Allocation whose rewards the policy starts from, a .csv or .parquet log of decisions, or counts by "
+            "arm, such as '{tea = {plays = 120, sum = 31}}'. They do not count towards promises.",
         ),
     ] = None,
     unit: Annotated[str, typer.Option(metavar="UNIT", help="Unit of rewards, such as '€'.")] = "",
@@ -183,7 +184,7 @@ def create(
         "window": window,
         "missing": missing,
         "rewards": reward_range(rewards),
-        "start_from": _counts(start_from),
+        "start_from": _counts(start_from, missing),
         "words": {"unit": unit, "round_name": round_name, "arm_name": arm_name},
     }
     new = client.create(name, arm, policy(algorithm)[0], **options, dry_run=dry_run)
@@ -193,15 +194,20 @@ def create(
     return Answer({"name": name, "new": new}, lambda: print(text))
 
 
-def _counts(text: str | None) -> str | dict[str, tuple[int, float]] | None:
-    """What an allocation starts from: a name, or counts by arm."""
+def _counts(text: str | None, missing: str) -> str | dict[str, tuple[int, float]] | None:
+    """What an allocation starts from: a name, or counts by arm, also from a log."""
+    if text is not None and text.endswith((".csv", ".parquet")):
+        from evenhand.bandit.evaluation.learning import counts_of, log_for
+
+        with in_place_of_arguments():
+            return counts_of(log_for(text, missing))
     if text is None or not text.lstrip().startswith("{"):
         return text
     try:
         return {arm: (one["plays"], one["sum"]) for arm, one in table(text, "--start-from").items()}
     except (KeyError, TypeError):
         raise ConfigurationError(
-            f"--start-from must be a name, or counts such as '{{tea = {{plays = 120, sum = 31}}}}', got {text!r}"
+            f"--start-from must be a name, a log, or counts such as '{{tea = {{plays = 120, sum = 31}}}}', got {text!r}"
         ) from None
 
 

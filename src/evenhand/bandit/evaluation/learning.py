@@ -35,6 +35,13 @@ class Learned:
         return "; ".join([head, *self.notes])
 
 
+def log_for(path: str | os.PathLike[str], meaning: str, missing: str | None = None) -> Log:
+    """The log in a file for a bandit; its ``missing`` says what a blank reward means where nothing else does."""
+    path = path_of(path)
+    kept = kept_with(path)
+    return read_as(path, kept.with_(missing=missing or kept.missing or (None if meaning == "never" else meaning)))
+
+
 def counts_of(log: Log) -> dict[str, tuple[int, float]]:
     """Plays with known rewards, and the sums of these, by arm."""
     plays = np.bincount(log.item, minlength=len(log.items)).tolist()
@@ -47,10 +54,7 @@ def learn_log(record: Record, log: Log | str | os.PathLike[str], missing: str | 
     """Let a bandit learn from a log; see `evenhand.bandit.Bandit.learn`."""
     check_learns_from_counts(record)
     if not isinstance(log, Log):
-        path = path_of(log)
-        reading = kept_with(path)
-        otherwise = None if record.missing == "never" else record.missing
-        log = read_as(path, reading.with_(missing=missing or reading.missing or otherwise))
+        log = log_for(log, record.missing, missing)
     unknown = [item for item in log.items if item not in record.arms.place]
     if unknown:
         hint = nearest(unknown[0], record.names) * (len(record.arms) <= HINTED)

@@ -57,7 +57,7 @@ def times(table: Table, role: str, optional: bool = False) -> tuple[Array, bool]
     blank = table.blank(role) if optional else np.zeros(len(cells), dtype=bool)
     if not pd.api.types.is_datetime64_any_dtype(cells):
         known = cells[~blank]
-        numbers = _numbers(known.iloc[:1])  # a million dates are not tried in vain
+        numbers = _numbers(known.iloc[:1])  # a million dates are not tried as numbers
         if np.isfinite(numbers).all() and np.isfinite(numbers := _numbers(known)).all():
             filled = np.full(len(cells), np.nan)
             filled[~blank] = numbers
