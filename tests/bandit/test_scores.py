@@ -187,7 +187,7 @@ def test_tables_add_up() -> None:
 
 
 def test_the_smallest_chance_is_also_that_of_arms_that_did_not_play() -> None:
-    bandit, smallest = Bandit(["a", "b", "c"], "exp3", mixing=0.3, seed=2), 1.0
+    bandit, smallest = Bandit(["a", "b", "c"], "exp3", horizon=100, seed=2), 1.0
     for round in range(100):
         decision = bandit.decide(now=START + round, propensities=True)
         assert decision.propensities is not None
