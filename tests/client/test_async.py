@@ -60,6 +60,12 @@ STOPPING = {
     **{"stop": True, "candidates": ["tea"], "chosen": ["tea"], "epsilon_now": 0.0, "rounds": [0, None]},
     **{"claim": "holds_if", "premises": ["no reward is below 0"], "sentences": ["Yes: tea is the best arm."]},
 }
+INTERVAL = {"low": -1.0, "high": 0.5, "confidence": 0.95, "claim": "holds", "premises": []}
+DIFFERENCE = {"first": "tea", "second": "coffee", "value": -0.25, "interval": INTERVAL, "verdict": "undecided"}
+DIFFERENCES = {
+    **{"of": "arms", "control": "coffee", "month": None, "assume": None, "since": "2026-09-21T14:13:20.000000Z"},
+    **{"differences": [DIFFERENCE], "sentences": ["Whether tea or coffee earns more is undecided."]},
+}
 ACCESS = {"open": False, "name": "reader", "scopes": ["read"], "allocations": None, "expires": None}
 
 PARAMETER = {"name": "fractions", "type": "per_arm", "required": True, "default": None, "description": "promised share"}
@@ -119,6 +125,7 @@ CALLS: list[tuple[str, Ask, list[Any]]] = [
     ("add_webhook", lambda c: c.add_webhook("drinks", "https://example.org", kinds=["decide"]), [WEBHOOK]),
     ("webhooks", lambda c: c.webhooks("drinks"), [{"webhooks": [WEBHOOK]}]),
     ("remove_webhook", lambda c: c.remove_webhook("drinks", "6f"), [WEBHOOK]),
+    ("differences", lambda c: c.differences("drinks", "coffee", month="2026-09"), [DIFFERENCES]),
     ("stopping", lambda c: c.stopping("drinks", 0.1, best="promises"), [STOPPING]),
     ("access", lambda c: c.access(), [ACCESS]),
     ("algorithms", lambda c: c.algorithms(), [{"algorithms": [ALGORITHM]}]),

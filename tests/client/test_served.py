@@ -23,7 +23,7 @@ from evenhand.bandit.audit.figure import audit_table
 from evenhand.bandit.evaluation.log import read_log
 from evenhand.bandit.evaluation.price import price
 from evenhand.changes import AddArm, BringBack, Close, Promise, Reopen, Retire
-from evenhand.cli import answers
+from evenhand.cli import answers, rendering
 from evenhand.cli import main as cli
 from evenhand.client import Client, ServiceError, Unavailable
 from evenhand.client import transport as connection
@@ -123,6 +123,20 @@ def test_batches(client: Client, drinks: str) -> None:
     ]
     again = client.reward_many(drinks, [("1", {"tea": 1.0}), ("4", {"coffee": 0.0})])
     assert [(one.status, one.learned) for one in again] == [("duplicate", True), ("conflict", False)]
+
+
+def test_differences(client: Client, drinks: str) -> None:
+    for decided in client.decide_many(drinks, 300):
+        client.reward(drinks, decided.id, {name: 1.0 if name == "tea" else 0.0 for name in decided.names})
+    answer = client.differences(drinks, "coffee", confidence=0.9)
+    (found,) = answer.differences
+    assert (found.first, found.second, found.verdict, found.interval.confidence) == ("tea", "coffee", "larger", 0.9)
+    assert answer.sentences[0].startswith("Tea earns more than coffee: ")
+    assert answer.since is not None
+    assert client.differences(drinks, "coffee", month=f"{answer.since:%Y-%m}").differences[0].verdict == "larger"
+    for wrong in ({"month": "May"}, {"of": "groups"}, {"assume": "the best"}, {"confidence": 2.0}):
+        with pytest.raises(ServiceError, match="|".join(wrong)):
+            client.differences(drinks, **wrong)
 
 
 def test_whether_one_may_stop(client: Client, drinks: str) -> None:
@@ -469,6 +483,24 @@ def test_decide_and_reward(served: str, run: Run) -> None:
 def test_idempotency_key_of_a_command(served: str, run: Run) -> None:
     first = run("decide", served, "--json", "--idempotency-key", "order-17")
     assert run("decide", served, "--json", "--idempotency-key", "order-17") == first
+
+
+def test_differences_of_a_command(served: str, run: Run, client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    client.change(served, AddArm("a drink with a name that is far too long for a narrow terminal", fraction=0.1))
+    client.decide_many(served, 10)
+    monkeypatch.setattr(rendering, "WIDE", 80)
+    found = run("differences", served)
+    assert (found.status, max(map(len, found.out.split("Whether")[0].splitlines())) <= 80) == (0, True)
+    assert "tea − coffee" in found.out
+    assert "Whether tea or coffee earns more is undecided: " in found.out
+    few = run("differences", served, "coffee", "--assume", "lost independently", "--json").output
+    assert [one["first"] for one in few["differences"]][:1] == ["tea"]
+    for arm in "abc":
+        client.change(served, AddArm(arm, fraction=0.01))
+    many = run("differences", served).out
+    assert "All intervals hold at once (95%), however often one looks." in many
+    assert "It is a premise that nothing common changed over time." in many
+    assert run("differences", served, "--groups").status > 0
 
 
 def test_audit_of_a_command(served: str, run: Run, client: Client) -> None:

@@ -30,6 +30,8 @@ export type Price = Schemas["Price"];
 export type RewardResult = Schemas["RewardResult"];
 export type Webhook = Schemas["Webhook"];
 export type TotalResult = Schemas["TotalResult"];
+export type Differences = Schemas["Differences"];
+export type DifferencesQuery = NonNullable<operations["differences"]["parameters"]["query"]>;
 export type Stopping = Schemas["Stopping"];
 export type StoppingQuery = NonNullable<operations["stopping"]["parameters"]["query"]>;
 export type LogQuery = NonNullable<operations["log"]["parameters"]["query"]>;
@@ -243,6 +245,12 @@ export function createClient({ url, key, fetch = globalThis.fetch, ...limits }: 
     async price(name: string, promises?: number[]): Promise<Price> {
       const params = { path: path({ name }), query: { promise: promises?.join(",") } };
       return given((await http.GET("/v1/allocations/{name}/price", { params })).data);
+    },
+
+    /** Differences of mean rewards, with intervals that hold however often one looks. */
+    async differences(name: string, query: DifferencesQuery = {}): Promise<Differences> {
+      const params = { path: path({ name }), query };
+      return given((await http.GET("/v1/allocations/{name}/differences", { params })).data);
     },
 
     /** What happened to an allocation, in order, up to now. */

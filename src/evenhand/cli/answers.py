@@ -25,6 +25,7 @@ HEALTH = {"good": "green", "attention": "yellow", "bad": "red", "closed": "dim"}
 
 # Columns that an audit leaves out on a narrow terminal, the first ones first; the space before one of the two intervals
 # makes the names differ.
+SPOKEN = 5  # differences up to which each is put in a sentence
 LEDGER = 20  # promises that have ended, of an audit
 DISPENSABLE = ("late", "lost", " 95% interval", "95% interval", "pending", "max deficit", "reward")
 
@@ -128,6 +129,32 @@ def show_audit(name: str, audit: Audit) -> None:
         console.print(f"[red]cannot be kept:[/red] {escape(audit.fault)}", highlight=False)
     for warning in audit.warnings:
         console.print(f"[red]warning:[/red] {escape(warning)}", highlight=False)
+
+
+def show_differences(answer: answers.Differences) -> None:
+    """Print one row per difference, and what is claimed: few in sentences, many by their premises."""
+    from evenhand.messages.audit_text import plain
+
+    table = table_of("compared", "difference", "interval", "verdict", "claim", right=True)
+    table.columns[0].no_wrap = False
+    for one in answer.differences:
+        ends, claim = interval(one.interval.low, one.interval.high), one.interval.claim.replace("_", " ")
+        cells = (f"{plain(one.first)} − {plain(one.second)}", number(one.value), ends, one.verdict, claim)
+        table.add_row(*map(escape, cells))
+    console = console_for_tables()
+    console.print(table)
+    for text in answer.sentences if len(answer.differences) <= SPOKEN else _claims(answer):
+        console.print(escape(text), highlight=False)
+
+
+def _claims(answer: answers.Differences) -> list[str]:
+    """What is claimed of many differences, and under which premises."""
+    intervals = [one.interval for one in answer.differences]
+    found = [f"All intervals hold at once ({100.0 * intervals[0].confidence:.4g}%), however often one looks."]
+    for claim, says in (("holds_if", "It is a premise that"), ("not_claimed", "Nothing is claimed of some, since")):
+        premises = dict.fromkeys(text for one in intervals if one.claim == claim for text in one.premises)
+        found += [f"{says} {text}." for text in premises]
+    return found
 
 
 def show_keys(keys: Sequence[Key]) -> None:

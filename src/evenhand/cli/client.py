@@ -405,6 +405,39 @@ def stopping(
 
 
 @request(app)
+def differences(
+    client: Client,
+    name: Name,
+    control: Annotated[
+        str | None, typer.Argument(metavar="CONTROL", help="Compare all others with this one. Default: all pairs.")
+    ] = None,
+    groups: Annotated[bool, typer.Option("--groups", help="Compare groups, each the mean of its arms.")] = False,
+    month: Annotated[
+        str | None, typer.Option(metavar="YYYY-MM", help="Count the rewards of this month (UTC) only.")
+    ] = None,
+    assume: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="'lost independently' or 'the window is over', of rewards that are not known. Default: the worst.",
+        ),
+    ] = None,
+    confidence: Annotated[float, typer.Option(help="Confidence with which all intervals hold at once.")] = 0.95,
+) -> Answer:
+    """Show by how much arms earn more than others, and how sure that is, however often one looks.
+
+    Examples:
+        evenhand client differences drinks coffee
+        evenhand client differences drinks --month 2026-11 --assume "lost independently" --json
+    """
+    from evenhand.cli.answers import show_differences
+
+    given: Any = {"of": "groups" if groups else "arms", "assume": assume}  # which the service checks
+    answer = client.differences(name, control, month=month, confidence=confidence, **given)
+    return Answer(answer.to_json(), lambda: show_differences(answer))
+
+
+@request(app)
 def log(
     client: Client,
     name: Name,

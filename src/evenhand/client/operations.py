@@ -25,9 +25,11 @@ from ..messages.answers import (
     Allocation,
     AllocationSummary,
     Arm,
+    Assumption,
     ChangeResult,
     Decision,
     DecisionOutcome,
+    Differences,
     LeaseReport,
     Missing,
     Plan,
@@ -515,6 +517,31 @@ def price(name: str, promises: Sequence[float] | None = None) -> Steps[Price]:
 
     asked = None if promises is None else ",".join(f"{share:.12f}" for share in promises)
     return _get(path_to(name, "price"), Price, promise=asked)
+
+
+def differences(
+    name: str,
+    control: str | None = None,
+    *,
+    of: Literal["arms", "groups"] = "arms",
+    month: str | None = None,
+    assume: Assumption | None = None,
+    confidence: float = 0.95,
+) -> Steps[Differences]:
+    """Differences of mean rewards, with intervals that hold at all times at once, however often one looks.
+
+    Args:
+        control: the arm or group with which all others are compared; None for all pairs.
+        of: ``"arms"`` or ``"groups"``.
+        month: in UTC, such as ``"2026-11"``, whose rewards alone count; None for all rounds.
+        assume: of rewards that are not known, ``"lost independently"`` or ``"the window is over"``; None for the worst.
+        confidence: with which all intervals hold.
+
+    Returns:
+        The differences, each with its interval, what is claimed of it, and a sentence.
+    """
+    query = {"control": control, "of": of, "month": month, "assume": assume, "confidence": confidence}
+    return _get(path_to(name, "differences"), Differences, **query)
 
 
 def access() -> Steps[AccessInfo]:

@@ -27,7 +27,11 @@ class Interval:
     premises: tuple[str, ...] = ()  # under which it holds, or why nothing is claimed: clauses without a full stop
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values, by the names of the fields."""
+        """The interval or difference as plain values.
+
+        Returns:
+            Plain JSON values, by the names of the fields.
+        """
         return asdict(self) | {"premises": list(self.premises)}
 
 
@@ -47,5 +51,9 @@ class Difference:
     verdict: Literal["larger", "smaller", "undecided"]  # of the first
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values, by the names of the fields."""
+        """The interval or difference as plain values.
+
+        Returns:
+            Plain JSON values, by the names of the fields.
+        """
         return asdict(self) | {"interval": self.interval.to_json()}

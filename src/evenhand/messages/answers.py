@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from annotated_types import Len
 
 from ..core.dataclasses import dataclass
-from ..core.intervals import Claim
+from ..core.intervals import Claim, Difference
 from .changes import ArmValues
 from .rules import Described
 from .words import Words
@@ -24,6 +24,7 @@ from .words import Words
 LOG_TYPES = {"csv": "text/csv; charset=utf-8", "parquet": "application/vnd.apache.parquet"}
 LATEST = 253_402_300_799.0  # seconds since the epoch, the end of the year 9999
 Missing = Literal["never", "lost", "zero"]
+Assumption = Literal["lost independently", "the window is over"]  # of rewards that are not known
 RewardStatus = Literal["accepted", "duplicate", "conflict", "unknown", "late", "invalid"]
 
 
@@ -242,6 +243,23 @@ class Allocation(Answer):
     closed: bool  # whether it decides no more
     created: datetime  # when it was created
     words: Words = Words()  # the unit of rewards, and what rounds and arms are called
+
+
+@dataclass(frozen=True)
+class Differences(Answer):
+    """Differences of mean rewards, in your unit, which hold at all times at once, however often one looks.
+
+    Each has an interval, what is claimed of it, and the premises under which it holds: `holds`, `holds_if`, or
+    `not_claimed`, where the premises say why not. All hold at once with the given confidence.
+    """
+
+    of: Literal["arms", "groups"]  # what is compared
+    control: str | None  # with which all others are compared; null for all pairs
+    month: str | None  # in UTC, whose rewards alone count; null for all rounds
+    assume: Assumption | None  # of rewards that are not known; null for the worst
+    since: datetime | None  # when the first round was decided that counts; null where none does
+    differences: tuple[Difference, ...]  # each of a first and a second arm or group: by how much the first earns more
+    sentences: tuple[str, ...]  # what is true of each of `differences`
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from evenhand.service.store import ReadArms as ReadArms
     from evenhand.service.store import ReadAudit as ReadAudit
     from evenhand.service.store import ReadDecision as ReadDecision
+    from evenhand.service.store import ReadDifferences as ReadDifferences
     from evenhand.service.store import ReadGauges as ReadGauges
     from evenhand.service.store import ReadHealth as ReadHealth
     from evenhand.service.store import ReadPrice as ReadPrice

@@ -90,6 +90,13 @@ def requests(ask: Asking) -> dict[tuple[str, str], list[Callable[[], httpx.Respo
         ("get", ALL): [lambda: ask.get(ALL)],
         ("get", ROUTE): [lambda: ask.get(ONE), lambda: ask.get(f"{ALL}/none")],
         ("get", f"{ROUTE}/audit"): [lambda: ask.get(f"{ONE}/audit"), lambda: ask.get(f"{ALL}/films/audit?limit=1")],
+        ("get", f"{ROUTE}/differences"): [
+            lambda: ask.get(f"{ONE}/differences?control=tea&assume=lost%20independently&confidence=0.9"),
+            lambda: ask.get(f"{ALL}/films/differences"),
+            lambda: ask.get(f"{ONE}/differences?control=none"),
+            lambda: ask.get(f"{ONE}/differences?month=2026-13"),
+            lambda: ask.get(f"{ONE}/differences?assume=nothing"),
+        ],
         ("get", f"{ROUTE}/stopping"): [
             lambda: ask.get(f"{ONE}/stopping?delta=0.1&epsilon=0.05&best=promises"),
             lambda: ask.get(f"{ALL}/films/stopping?best=1"),

@@ -46,6 +46,7 @@ from evenhand.service.store import (
     ReadArms,
     ReadAudit,
     ReadDecision,
+    ReadDifferences,
     ReadPrice,
     ReadStopping,
     ReportLease,
@@ -370,6 +371,28 @@ async def audit(
     made = await service.with_authors(await service.run(name, ReadAudit(limit)))
     content = await run_in_threadpool(encode_by_pieces, made, "lines")
     return Response(content, headers=headers, media_type="application/json")
+
+
+@route(router.get, "/v1/allocations/{name}/differences", "results", answers.Differences)
+async def differences(
+    caller: Reader,
+    service: Services,
+    name: Name,
+    control: Annotated[
+        str | None, Query(max_length=1000, description="with which all others are compared; default: all pairs")
+    ] = None,
+    of: Annotated[Literal["arms", "groups"], Query(description="what is compared")] = "arms",
+    month: Annotated[
+        str | None,
+        Query(pattern=r"^[0-9]{4}-(0[1-9]|1[0-2])$", description="in UTC, such as `2026-11`; default: all rounds"),
+    ] = None,
+    assume: Annotated[
+        answers.Assumption | None, Query(description="of rewards that are not known; default: the worst")
+    ] = None,
+    confidence: Annotated[float, Query(gt=0.0, lt=1.0, description="with which all intervals hold at once")] = 0.95,
+) -> Response:
+    """Compare mean rewards of arms or groups, with intervals that hold however often one looks."""
+    return JsonResponse(await service.run(name, ReadDifferences(control, of, month, assume, confidence)))
 
 
 @route(router.get, "/v1/allocations/{name}/stopping", "results", answers.Stopping)

@@ -12,6 +12,7 @@ from evenhand.service.store.reading import Describe as Describe
 from evenhand.service.store.reading import ReadArms as ReadArms
 from evenhand.service.store.reading import ReadAudit as ReadAudit
 from evenhand.service.store.reading import ReadDecision as ReadDecision
+from evenhand.service.store.reading import ReadDifferences as ReadDifferences
 from evenhand.service.store.reading import ReadGauges as ReadGauges
 from evenhand.service.store.reading import ReadHealth as ReadHealth
 from evenhand.service.store.reading import ReadPrice as ReadPrice

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 from sqlalchemy import select
 
 from evenhand.bandit.arguments import RewardRange
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.computation import audit, health
+from evenhand.bandit.audit.differences import differences
 from evenhand.bandit.audit.health import furthest
 from evenhand.bandit.audit.report import Reported, report, reported
 from evenhand.bandit.audit.stopping import stopping
 from evenhand.bandit.history import Start, start_from
 from evenhand.core.errors import EvenhandError
+from evenhand.judgement.differences import sentence
 from evenhand.messages.answers import (
     Allocation,
     AllocationHealth,
     Arm,
     ArmOutcome,
     Arms,
+    Assumption,
     DecisionOutcome,
+    Differences,
     Stopping,
     moment,
 )
@@ -91,6 +95,38 @@ def stored_report(database: Database, name: str, now: float) -> str:
             found = ReadReport().run(CommandContext(allocation, now, connection, row.sequence))
     authors = {key.id: key.name for key in Keys(database).list()}
     return report(*found._replace(audit=replace(found.audit, authors=authors)))
+
+
+@dataclass(frozen=True)
+class ReadDifferences(Reading[Differences]):
+    """Read differences of mean rewards; the arguments are those of `evenhand.Bandit.differences`.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.service import Decide, ReadDifferences, Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        True
+        >>> answer = store.run("drinks", Decide(count=3))
+        >>> [one.verdict for one in store.run("drinks", ReadDifferences("coffee")).differences]
+        ['undecided']
+        >>> store.close()
+    """
+
+    kind: ClassVar[str] = "differences"
+    control: str | None = None
+    of: Literal["arms", "groups"] = "arms"
+    month: str | None = None
+    assume: Assumption | None = None
+    confidence: float = 0.95
+
+    def run(self, context: CommandContext) -> Differences:
+        """The differences, each with its sentence."""
+        record = context.allocation.bandit
+        found = differences(record, self.control, self.of, self.month, self.assume, self.confidence)
+        since = None if record.scores.since is None else moment(record.scores.since)
+        sentences = tuple(f"{text[:1].upper()}{text[1:]}." for text in map(sentence, found))
+        return Differences(self.of, self.control, self.month, self.assume, since, found, sentences)
 
 
 @dataclass(frozen=True)
