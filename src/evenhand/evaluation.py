@@ -11,6 +11,8 @@ from evenhand.bandit.evaluation.learning import Learned as Learned
 from evenhand.bandit.evaluation.log import Log as Log
 from evenhand.bandit.evaluation.log import read_log as read_log
 from evenhand.bandit.evaluation.price import price as price
+from evenhand.bandit.evaluation.propensities import balanced as balanced
+from evenhand.bandit.evaluation.propensities import estimated as estimated
 from evenhand.bandit.evaluation.replay import Replay as Replay
 from evenhand.bandit.evaluation.replay import replay as replay
 from evenhand.bandit.evaluation.targets import FixedShares as FixedShares

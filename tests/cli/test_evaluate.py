@@ -132,6 +132,25 @@ def test_command_replays_with_parameters(command: Command, tmp_path: Path) -> No
     assert "f_ts decided" in command("--algorithm", "f_ts", *words)[1]
 
 
+def test_command_estimates_propensities_where_asked(command: Command, tmp_path: Path) -> None:
+    rows = "".join(f"{second},{'aab'[second % 3]},{second % 2}\n" for second in range(300))
+    written(tmp_path, "timestamp,item_id,reward\n" + rows)
+    refused = command("--shares", "uniform")[2]
+    assert "estimate it with --estimate, or name it with --column propensity_score=" in refused
+    status, out, _ = command("--shares", "uniform", "--estimate")
+    assert (status, out.splitlines()[1][:35]) == (0, "Can this log answer? With care: for")
+    assert "warning: the propensities were estimated" in out
+
+
+def test_command_balances_several_logs(command: Command, tmp_path: Path) -> None:
+    for name, share in (("log.csv", 0.5), ("other.csv", 0.9)):
+        rows = "".join(f"{second},{'ab'[second % 2]},1,{(share, 1 - share)[second % 2]}\n" for second in range(40))
+        written(tmp_path, "timestamp,item_id,reward,propensity_score\n" + rows, name)
+    printed = json.loads(command("other.csv", "--shares", "uniform", "--json")[1])
+    assert (printed["log"], printed["rounds"]) == ("log.csv, other.csv", 80)
+    assert printed["grades"]["uniform"]["largest"] == pytest.approx(0.5 / 0.3)
+
+
 def test_command_is_strict_where_asked(command: Command, tmp_path: Path) -> None:
     assert command("--shares", "uniform", "--strict")[0] == 1
     assert command("--shares", "uniform")[0] == 0

@@ -20,7 +20,12 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    log: Annotated[Path, typer.Argument(metavar="LOG", help="CSV or Parquet file with one row per play.")],
+    logs: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="LOG", help="CSV or Parquet file with one row per play; several of policies that did not learn."
+        ),
+    ],
     shares: Annotated[
         list[str] | None,
         typer.Option(
@@ -55,6 +60,10 @@ def evaluate(
             help="'normal', or 'sequence' for policies that learn. Default: sequence where chances in the log changed."
         ),
     ] = None,
+    estimate: Annotated[
+        bool,
+        typer.Option("--estimate", help="Estimate propensities, where the log has none, from how often items played."),
+    ] = False,
     strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 where the log cannot answer.")] = False,
     missing: options.Missing = None,
     window: options.Window = None,
@@ -75,13 +84,16 @@ def evaluate(
     Examples:
         evenhand evaluate log.csv --shares uniform
         evenhand evaluate log.csv --shares tea=0.5,coffee=0.5 --shares tea=0.2,coffee=0.8
+        evenhand evaluate before.csv after.csv --shares uniform
+        evenhand evaluate foreign.csv --estimate --shares uniform
         evenhand evaluate log.parquet --shares tea=0.2,coffee=0.8 --missing zero --estimator snips --strict
         evenhand evaluate log.csv --algorithm fucb --set fractions=0.01 --json
         evenhand evaluate sales.csv --column reward=euros --algorithm ucb1 --rewards 0,250
         evenhand evaluate log.csv --algorithm "{ index = 'mine:KLUCB' }"
     """
-    from evenhand.bandit.evaluation.evaluation import evaluate as estimate
+    from evenhand.bandit.evaluation.evaluation import evaluate as judge
     from evenhand.bandit.evaluation.log import read_log
+    from evenhand.bandit.evaluation.propensities import balanced, estimated
 
     names, each = options.columns(column), "row" if rows else None
     with options.in_place_of_arguments():
@@ -94,15 +106,18 @@ def evaluate(
             "rewards": limits,
             "interval": interval,
         }
-        whole = read_log(log, names, window=window, missing=missing, rewards=limits, rounds=each)
-        parts = {str(log): whole}
+        reading: dict[str, Any] = {"window": window, "missing": missing, "rewards": limits, "rounds": each}
+        read = [read_log(log, names, **reading) for log in logs]
+        read = [estimated(log) if estimate and not log.has_propensities else log for log in read]
+        whole, title = read[0] if len(read) == 1 else balanced(read), ", ".join(map(str, logs))
+        parts = {title: whole}
         if by_position:
             parts |= {f"position {position}": part for position, part in whole.by_position().items()}
-        found = {name: estimate(part, targets, **chosen) for name, part in parts.items()} if targets else {}
+        found = {name: judge(part, targets, **chosen) for name, part in parts.items()} if targets else {}
         replayed = None if algorithm is None else _replayed(whole, algorithm, set_ or [], seed or 0, limits)
     if as_json:
         evaluations = {name: one.to_json() for name, one in found.items()}
-        printed = {"log": str(log), **evaluations.pop(str(log), {})}
+        printed = {"log": title, **evaluations.pop(title, {})}
         printed |= {} if replayed is None else {"replay": replayed.to_json()}
         print_json(printed | ({"positions": evaluations} if evaluations else {}))
     else:
@@ -111,7 +126,7 @@ def evaluate(
         for place, (name, one) in enumerate(found.items()):
             show_evaluation(name, one, with_shares=not place)
         if replayed is not None:
-            show_replay(str(log), replayed)
+            show_replay(title, replayed)
     if strict and any(one.grade.answer == "no" for one in found.values()):
         raise typer.Exit(1)
 

@@ -188,7 +188,9 @@ def _with_options(text: str) -> str:
     for role, name in ast.literal_eval(columns).items() if given else ():
         text += f"--column {quote(f'{role}={name}') if ' ' in name else f'{role}={name}'} "
     text = re.sub(r"\brewards=\((\S+), (\S+)\)", r"--rewards \1,\2", text)
-    text = text.replace("with a window from", "with --window SECONDS, from")
+    text = text.replace("by estimated(log)", "with --estimate").replace(
+        "with a window from", "with --window SECONDS, from"
+    )
     return re.sub(r"\bmissing='(\w+)'", r"--missing \1", text).replace("rounds='row'", "--rows").rstrip()
 
 

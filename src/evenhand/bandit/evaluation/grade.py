@@ -23,6 +23,9 @@ ROUNDED = 0.01  # and an additional difference, since propensities in files are 
 UNSEEN = 0.05  # part of the target's plays without a chance in the log above which the log does not answer
 TAIL = 0.7  # tail index of the weights above which a mean is unreliable
 CHANGED = 0.001  # probability of a difference of the halves as large, were there none, below which rewards drift
+ESTIMATED = (
+    "the propensities were estimated: whatever else the policy looked at biases the estimates, and nothing shows it"
+)
 GAMMA = 1.2  # factor by which propensities may be off
 
 Answer = Literal["yes", "with care", "no"]
@@ -143,7 +146,7 @@ def _uneven(target: Followed, tail: float) -> list[str]:
 
 def _wrong(target: Followed, never: bool, p_value: float) -> list[str]:
     """Whether the propensities fit, and the rewards stayed the same."""
-    reasons, weights = [], mean(target.weights)
+    reasons, weights = [ESTIMATED] if target.log.estimated else [], mean(target.weights)
     if not never and target.weight.any() and abs(weights.value - 1.0) > FAR * weights.stderr + ROUNDED:
         reasons.append(
             f"the mean weight is {weights.value:.3g} ± {weights.stderr:.2g} and should be 1: the propensities are "

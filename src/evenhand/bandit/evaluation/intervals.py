@@ -26,7 +26,7 @@ FIXED = "the log's policy did not learn"
 def kind_of(log: Log, interval: str | None, limits: RewardRange | None) -> tuple[str, RewardRange | None]:
     """The kind of interval, and the range of rewards where it needs one."""
     if interval is None:
-        interval = "sequence" if chances_change(log) else "normal"
+        interval = "sequence" if not log.estimated and chances_change(log) else "normal"
     validate.one_of("interval", interval, tuple(INTERVALS))
     return interval, limits if interval == "normal" else limits or RewardRange(0.0, 1.0)
 

@@ -58,6 +58,7 @@ class Log:
     notes: tuple[str, ...] = ()  # how the rows were changed when they were read
     reading: Reading = Reading()  # how they were read
     plays: Plays | None = None  # all rows, with their times; None for a part of a log
+    estimated: bool = False  # whether the propensities were estimated
 
     @property
     def rows(self) -> int:
@@ -424,6 +425,6 @@ def check_propensities(log: Log) -> None:
     """
     if not log.has_propensities:
         raise EvenhandError(
-            f"{log.source} has no column 'propensity_score', the probability with which each item was played; name it "
-            "with columns={'propensity_score': '…'}"
+            f"{log.source} has no column 'propensity_score', the probability with which each item was played; estimate "
+            "it by estimated(log), or name it with columns={'propensity_score': '…'}"
         )
