@@ -518,9 +518,10 @@ class Bandit:
             >>> "<script" in open(path).read()
             False
         """
-        from evenhand.bandit.audit.report import report, reported, write
+        from evenhand.bandit.audit.report import report, reported
+        from evenhand.core.files import write_page
 
-        write(path, report(*reported(self._record, self.audit(now=now))))
+        write_page(path, report(*reported(self._record, self.audit(now=now))))
 
     def differences(
         self,

@@ -65,11 +65,11 @@ COMMANDS: dict[str, dict[str, Entry]] = {
     PROVE: {
         "evaluate": Entry(
             "evaluate:evaluate",
-            "Estimate from a log what another policy would earn per round, and how often it would play each item",
+            "Estimate from a log what other policies would earn per round, and by how much they differ",
         ),
         "report": Entry(
             "report:report",
-            "Write a report on an allocation, to be handed on, as one HTML page that loads nothing and can be printed",
+            "Write a report on an allocation or a log to hand on: one HTML page that loads nothing and prints well",
         ),
         "price": Entry(
             "price:price",

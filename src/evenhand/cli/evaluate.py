@@ -26,14 +26,7 @@ def evaluate(
             metavar="LOG", help="CSV or Parquet file with one row per play; several of policies that did not learn."
         ),
     ],
-    shares: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="SHARES",
-            help="Evaluate fixed shares: 'uniform', 'a=0.2,b=0.8', or a .json file with the share of each item; can be "
-            "repeated, and the others are compared with the first.",
-        ),
-    ] = None,
+    shares: options.Targets = None,
     algorithm: Annotated[
         str | None,
         typer.Option(
@@ -43,13 +36,11 @@ def evaluate(
         ),
     ] = None,
     set_: options.Settings = None,
-    rewards: Annotated[
-        str | None, typer.Option(metavar="LOW,HIGH", help="Smallest and largest possible reward. Default: 0,1.")
-    ] = None,
+    rewards: options.LogRewards = None,
     against: Annotated[
         str | None, typer.Option(metavar="TARGET", help='Compare with this target, such as "the log\'s policy".')
     ] = None,
-    estimator: Annotated[str, typer.Option(help="One of ips, snips, dr, sndr, switch.")] = "dr",
+    estimator: Annotated[str, typer.Option(metavar="NAME", help="One of ips, snips, dr, sndr, switch.")] = "dr",
     clip: Annotated[
         str | None,
         typer.Option(metavar="WEIGHT", help="Largest weight, or 'slope', which chooses it. Default: no limit."),
@@ -57,7 +48,8 @@ def evaluate(
     interval: Annotated[
         str | None,
         typer.Option(
-            help="'normal', or 'sequence' for policies that learn. Default: sequence where chances in the log changed."
+            metavar="KIND",
+            help="'normal', or 'sequence' for policies that learn. Default: sequence where chances in the log changed.",
         ),
     ] = None,
     estimate: Annotated[
@@ -97,7 +89,7 @@ def evaluate(
 
     names, each = options.columns(column), "row" if rows else None
     with options.in_place_of_arguments():
-        targets = _targets(shares or [], algorithm, set_ or [])
+        targets = targets_of(shares or [], algorithm, set_ or [])
         limits = None if rewards is None else options.reward_range(rewards)
         chosen: dict[str, Any] = {
             "against": against,
@@ -131,7 +123,7 @@ def evaluate(
         raise typer.Exit(1)
 
 
-def _targets(shares: Sequence[str], algorithm: str | None, settings: Sequence[str]) -> dict[str, Target]:
+def targets_of(shares: Sequence[str], algorithm: str | None, settings: Sequence[str]) -> dict[str, Target]:
     """The fixed shares to evaluate that the options describe, by name."""
     from evenhand.bandit.evaluation.evaluation import named_targets
     from evenhand.bandit.evaluation.targets import FixedShares

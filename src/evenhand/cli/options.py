@@ -87,6 +87,28 @@ Window = Annotated[
         help="Age from which a blank reward is final, in the unit of the times. Kept beside the file.",
     ),
 ]
+LogRewards = Annotated[
+    str | None,
+    typer.Option(metavar="LOW,HIGH", help="Smallest and largest possible reward. Kept beside the file. Default: 0,1."),
+]
+Unit = Annotated[
+    str | None, typer.Option(metavar="UNIT", help="Unit of rewards, such as '€'. Kept beside the file as well.")
+]
+Promises = Annotated[
+    str | None,
+    typer.Option(
+        metavar="SHARE,…",
+        help="Shares of the rounds to promise to every arm. Default: 0.05,0.1,0.15, or less for many arms.",
+    ),
+]
+Targets = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="SHARES",
+        help="Evaluate fixed shares: 'uniform', 'a=0.2,b=0.8', or a .json file with the share of each item; can be "
+        "repeated, and the others are compared with the first.",
+    ),
+]
 Database = Annotated[
     str,
     typer.Option(

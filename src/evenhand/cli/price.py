@@ -27,13 +27,7 @@ def price(
             help="A .csv or .parquet log of decisions, a .toml configuration, or the name of a running allocation.",
         ),
     ],
-    promise: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SHARE,…",
-            help="Shares of the rounds to promise to every arm. Default: 0.05,0.1,0.15, or less for many arms.",
-        ),
-    ] = None,
+    promise: options.Promises = None,
     algorithm: Annotated[
         str, typer.Option(metavar="ALGORITHM", help="Algorithm to simulate with and without the promise.")
     ] = "fucb",
@@ -43,13 +37,8 @@ def price(
     column: options.Columns = None,
     missing: options.Missing = None,
     window: options.Window = None,
-    rewards: Annotated[
-        str | None,
-        typer.Option(metavar="LOW,HIGH", help="Smallest and largest possible reward. Kept beside the file."),
-    ] = None,
-    unit: Annotated[
-        str | None, typer.Option(metavar="UNIT", help="Unit of rewards, such as '€'. Kept as well.")
-    ] = None,
+    rewards: options.LogRewards = None,
+    unit: options.Unit = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the figure there, as .png, .svg or .pdf.")
     ] = None,
@@ -69,7 +58,7 @@ def price(
         evenhand price world.toml --promise 0.1 --algorithm f_ts --rounds 10000
         evenhand price drinks --promise 0.1,0.2 --json
     """
-    shares = _shares(promise)
+    shares = promised(promise)
     if start is not None and (shares is None or len(shares) != 1):
         raise ConfigurationError("--start needs one promise, such as --promise 0.1")
     limits = None if rewards is None else options.reward_range(rewards)
@@ -101,7 +90,8 @@ def price(
         _start(start, log, found, shares[0], url)
 
 
-def _shares(text: str | None) -> list[float] | None:
+def promised(text: str | None) -> list[float] | None:
+    """The shares that the option lists; None where it was not given."""
     try:
         return None if text is None else [float(part) for part in text.split(",")]
     except ValueError:

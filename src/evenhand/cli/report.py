@@ -1,61 +1,87 @@
-"""``evenhand report``: writes a report on an allocation, to be handed on."""
+"""``evenhand report``: writes a report on an allocation or a log, to be handed on."""
 
 from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from evenhand.cli import options
 from evenhand.cli.client import Timeout, Url, Wait, connected
-from evenhand.cli.options import Import
 from evenhand.cli.output import note
 from evenhand.cli.store import existing
+from evenhand.core.files import write_page
 
 
 def report(
-    allocation: Annotated[
+    source: Annotated[
         str,
         typer.Argument(
-            metavar="ALLOCATION",
-            help="Name of an allocation of a running service or, with --database, of a database; or the .json file of "
-            "a bandit that `Bandit.save` wrote.",
+            metavar="ALLOCATION|LOG",
+            help="Name of an allocation of a running service or, with --database, of a database; the .json file of a "
+            "bandit that `Bandit.save` wrote; or a .csv or .parquet log of decisions.",
         ),
     ],
     out: Annotated[Path, typer.Option(metavar="FILE", help="HTML file to write.")] = Path("report.html"),
     database: Annotated[
         str | None,
-        typer.Option(
-            metavar="DATABASE", help="SQLite file, or a URL such as postgresql://user@host/name; is only read."
-        ),
+        typer.Option(metavar="DATABASE", help="SQLite file, or a URL such as postgresql://user@host/name; only read."),
     ] = None,
+    shares: options.Targets = None,
+    promise: options.Promises = None,
+    column: options.Columns = None,
+    missing: options.Missing = None,
+    window: options.Window = None,
+    rewards: options.LogRewards = None,
+    unit: options.Unit = None,
     url: Url = "http://127.0.0.1:8000",
     timeout: Timeout = 30.0,
     wait: Wait = False,
-    own: Import = None,
+    own: options.Import = None,
 ) -> None:
-    """Write a report on an allocation, to be handed on, as one HTML page that loads nothing and can be printed.
+    """Write a report on an allocation or a log to hand on: one HTML page that loads nothing and prints well.
 
-    It says what was promised and kept, what that costs, how sure this is, which rewards are late or missing, what was
-    changed, with which key and why, and how to verify it.
+    Of an allocation it says what was promised and kept, what that costs, how sure this is, which rewards are late or
+    missing, what was changed, with which key and why, and how to verify it. Of a log: what promises would cost, what
+    fixed shares would have earned, and what this rests on.
 
     Examples:
         evenhand report drinks --out report.html
         evenhand report drinks --database evenhand.db
         evenhand report bandit.json
+        evenhand report sales.csv --shares uniform --promise 0.05,0.1
     """
-    if database is not None:
-        from evenhand.bandit.audit.report import write
+    if Path(source).suffix in (".csv", ".parquet"):
+        limits = None if rewards is None else options.reward_range(rewards)
+        reading = {"window": window, "missing": missing, "rewards": limits, "unit": unit}
+        with options.in_place_of_arguments():
+            page = _of_log(source, shares or ["uniform"], promise, options.columns(column), reading)
+        write_page(out, page)
+    elif database is not None:
         from evenhand.service.store.reading import stored_report
 
         with existing(database) as opened:
-            write(out, stored_report(opened, allocation, time.time()))
-    elif allocation.endswith(".json"):
+            write_page(out, stored_report(opened, source, time.time()))
+    elif source.endswith(".json"):
         from evenhand.bandit import Bandit
 
-        Bandit.load(allocation).save_report(out)
+        Bandit.load(source).save_report(out)
     else:
-        with connected(url, timeout, wait, allocation) as client:
-            client.save_report(allocation, out)
+        with connected(url, timeout, wait, source) as client:
+            client.save_report(source, out)
     note(f"wrote {out}")
+
+
+def _of_log(file: str, shares: list[str], promise: str | None, columns: Any, reading: dict[str, Any]) -> str:
+    from evenhand.bandit.evaluation.evaluation import evaluate
+    from evenhand.bandit.evaluation.log import read_log
+    from evenhand.bandit.evaluation.price import PROMISES, price
+    from evenhand.bandit.evaluation.report import report
+    from evenhand.cli.evaluate import targets_of
+    from evenhand.cli.price import promised
+
+    log = read_log(file, columns, **reading)
+    found = evaluate(log, targets_of(shares, None, [])) if log.has_propensities else None
+    return report(Path(file).name, found, price(log, promised(promise) or PROMISES))

@@ -32,6 +32,14 @@ def write_text(path: Path, text: str) -> None:
         temporary.write_text(text, encoding="utf-8")
 
 
+def write_page(path: str | os.PathLike[str], page: str) -> None:
+    """Write a report, or say why that is impossible."""
+    try:
+        write_text(path_of(path), page)
+    except OSError as error:
+        raise DataError(f"the report could not be written to {path}: {error.strerror or error}") from None
+
+
 @contextmanager
 def whole(path: Path, private: bool = False) -> Iterator[Path]:
     """A temporary path, which is moved to ``path`` after the block; a block that fails leaves nothing."""

@@ -56,6 +56,8 @@ WANTED = {
     ("GET", "/v1/allocations/{name}/audit.csv"): "read",
     ("GET", "/v1/allocations/{name}/audit.svg"): "read",
     ("GET", "/v1/allocations/{name}/report"): "read",
+    ("GET", "/v1/allocations/{name}/stopping"): "read",
+    ("GET", "/v1/allocations/{name}/price"): "read",
     ("GET", "/v1/allocations/{name}/log"): "read",
 }
 #: Bodies with which the routes answer well.

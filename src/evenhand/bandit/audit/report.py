@@ -8,7 +8,6 @@ from datetime import UTC, datetime
 from html import escape
 from operator import attrgetter as of
 from operator import itemgetter
-from os import PathLike
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,8 +17,7 @@ from evenhand.bandit.audit.differences import MOST, differences
 from evenhand.bandit.audit.stopping import stopping
 from evenhand.bandit.record import Record
 from evenhand.core import html
-from evenhand.core.errors import DataError, number_of
-from evenhand.core.files import path_of, write_text
+from evenhand.core.errors import number_of
 from evenhand.core.intervals import Difference
 from evenhand.judgement.differences import claimed
 from evenhand.judgement.sentences import percent, plays
@@ -134,14 +132,6 @@ def report(audit: Audit, stopping: Stopping | None = None, differences: Sequence
     return html.report(
         f"Report on {audit.name or 'an allocation'}", note, [_sentence(one) for one in said if one], tables
     )
-
-
-def write(path: str | PathLike[str], page: str) -> None:
-    """Write a report to a file."""
-    try:
-        write_text(path_of(path), page)
-    except OSError as error:
-        raise DataError(f"the report could not be written to {path}: {error.strerror or error}") from None
 
 
 def _promised(audit: Audit) -> Iterator[str]:
