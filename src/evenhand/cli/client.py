@@ -418,7 +418,7 @@ def differences(
     assume: Annotated[
         str | None,
         typer.Option(
-            metavar="TEXT",
+            metavar="ASSUMPTION",
             help="'lost independently' or 'the window is over', of rewards that are not known. Default: the worst.",
         ),
     ] = None,

@@ -42,7 +42,11 @@ class Estimate:
     bias: float = 0.0  # the most that clipping can have moved it, which the interval includes
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values, by the names of the fields; None for what is unknown."""
+        """Plain JSON values.
+
+        Returns:
+            The fields by their names; None for what is unknown.
+        """
         found: dict[str, Any] = finite(asdict(self))
         return found
 

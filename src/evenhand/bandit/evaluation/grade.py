@@ -59,7 +59,11 @@ class Grade:
         return " ".join([self.sentence, *(f"{one[:1].upper()}{one[1:]}." for one in self.reasons)])
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values, by the names of the fields; None for what is not finite."""
+        """Plain JSON values.
+
+        Returns:
+            The fields by their names; None for what is not finite.
+        """
         found: dict[str, Any] = finite(asdict(self))
         return found
 

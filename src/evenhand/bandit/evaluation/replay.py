@@ -60,7 +60,11 @@ class Replay:
         return html.notebook(*texts, html.chart(bars, caption=f"shares of the rounds of {self.policy}"))
 
     def to_json(self) -> dict[str, Any]:
-        """Plain JSON values, by the names of the fields; shares by item, None for what is unknown."""
+        """Plain JSON values.
+
+        Returns:
+            The fields by their names, shares by item; None for what is unknown.
+        """
         shares = dict(zip(self.items, self.shares.tolist(), strict=True))
         found: dict[str, Any] = finite(asdict(self) | {"shares": shares})
         return found
