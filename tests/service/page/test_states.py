@@ -273,6 +273,30 @@ def test_every_promise_that_an_arm_had(drinks: dict[str, Any], visiting: Visitin
             assert_shows(cells[3], [line["owed"]])
 
 
+def test_an_arm_is_compared_with_another_one(server: Server, visiting: Visiting) -> None:
+    make(server, "compared", ["tea", "<b>coffee</b>"], {"tea": 0.1, "<b>coffee</b>": 0.3})
+    decided = decide(server, "compared", 300)
+    rewards = [
+        {"decision": one["id"], "rewards": {arm["arm"]: float(arm["arm"] == "tea") for arm in one["arms"]}}
+        for one in decided
+    ]
+    assert server.post("/v1/allocations/compared/rewards", {"rewards": rewards}).status_code == 200
+    with visiting() as seen:
+        page = seen.open("compared")
+        page.get_by_role("button", name="Why: tea").click()
+        choice = page.get_by_label("Compare its mean reward with that of")
+        expect(choice.locator("option")).to_have_text(["choose an arm", "<b>coffee</b>"])
+        choice.select_option("<b>coffee</b>")
+        found = page.locator(".compare")
+        expect(found).to_contain_text("Holds under premises")
+        expect(found).to_contain_text("Tea earns more than <b>coffee</b>: ")
+        expect(found).to_contain_text("if nothing common changed over time")
+        answer = server.http.get("/v1/allocations/compared/differences", params={"control": "<b>coffee</b>"}).json()
+        assert_shows(found.locator(".gap strong").inner_text(), [answer["differences"][0]["value"]])
+        choice.select_option("")
+        expect(found).not_to_contain_text("earns more")
+
+
 def names_in_sight(page: Page) -> list[str]:
     return page.get_by_role("table", name="Overview of the arms", exact=True).locator("th .name").all_text_contents()
 

@@ -78,7 +78,7 @@ class Details extends Component {
       <${Actions} ...${{ name, described, service, access, closed: audit.closed }} />
       ${audit.round === 0 && html`<${Undecided} name=${name} />`}
       <${Tiles} audit=${audit} described=${described} />
-      <${Arms} audit=${audit} loaded=${loaded} onMore=${onMore} ...${view} />
+      <${Arms} ...${{ audit, name, service }} loaded=${loaded} onMore=${onMore} ...${view} />
       <${Stopping} ...${{ name, audit, service }} />
       <${Learned} audit=${audit} />
       <${Remembered} audit=${audit} />

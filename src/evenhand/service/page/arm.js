@@ -1,5 +1,6 @@
 // One arm in a row that also fits on a phone: its state in a word, its share, its estimate, and why on demand.
 import { RewardDot, ShareBar } from './bars.js';
+import { Compare } from './compare.js';
 import { about, number, plays, reward, rewardInterval, several, share, shareInterval, whole } from './format.js';
 import { Badge } from './health.js';
 import { Ledger } from './ledger.js';
@@ -29,7 +30,7 @@ export class Arm extends Component {
     return ['line', 'open', 'least', 'scales', 'cap', 'groups', 'since', 'ledger'].some((prop) => next[prop] !== this.props[prop]);
   }
 
-  render({ line, cap, groups, since, ledger, authors, open, least, scales, totals, onWhy, id }) {
+  render({ line, lines, name, service, cap, groups, since, ledger, authors, open, least, scales, totals, onWhy, id }) {
     const behind = !line.retired && line.verdict === 'missed';
     return html`<tr role="row" class="arm">
         <th role="rowheader" scope="row"><${Name} of=${line.arm} /></th>
@@ -48,17 +49,18 @@ export class Arm extends Component {
         </td>
       </tr>
       ${(open || behind || least) && html`<tr role="row" class=${open ? 'because' : 'because short'} id=${id}>
-        <td role="cell" colspan="5"><${Why} ...${{ line, open, ledger, authors }} /></td>
+        <td role="cell" colspan="5"><${Why} ...${{ line, open, ledger, authors, totals, compared: { lines, name, service } }} /></td>
       </tr>`}`;
   }
 }
 
 // An arm that is behind, and the one with the smallest share, say why at once; the figures behind the sentence come on demand.
-function Why({ line, open, ledger, authors }) {
+function Why({ line, open, ledger, authors, totals, compared }) {
   const { catch_up_rounds: rounds, catch_up_seconds: seconds } = line;
   const again = rounds !== null && html`${' '}It can catch up in ${several(rounds, 'round')} at the earliest${
     seconds === null ? '' : ` (${about(seconds)} at the present pace)`}.`;
-  return html`<p><bdi>${line.reason}</bdi>${again}</p>${open && html`<${Facts} line=${line} /><${Ledger} entries=${ledger} authors=${authors} />`}`;
+  return html`<p><bdi>${line.reason}</bdi>${again}</p>${open && html`<${Facts} line=${line} />
+    ${!totals && html`<${Compare} line=${line} ...${compared} />`}<${Ledger} entries=${ledger} authors=${authors} />`}`;
 }
 
 const term = (word, text) => html`<${Term} word=${word}>${text}</${Term}>`;

@@ -94,7 +94,7 @@ export class Arms extends Component {
     return this.bounded;
   }
 
-  render({ audit, loaded, onMore, chosen, onChoose }, { open, figures }) {
+  render({ audit, name, service, loaded, onMore, chosen, onChoose }, { open, figures }) {
     const totals = takesTotals(audit.lines);
     const merit = audit.lines.some(byMerit);
     const { caps, groups, since, entries } = this.bounds(audit);
@@ -106,7 +106,7 @@ export class Arms extends Component {
     };
     const arm = (line, at) => html`<${Arm} key=${line.arm} id=${`why-${page.at * page.size + at}`} line=${line}
       cap=${caps.get(line.arm)} since=${since.get(line.arm)} ledger=${entries.get(line.arm) ?? NONE} authors=${audit.authors} groups=${groups.get(line.arm)?.join(', ') ?? ''}
-      scales=${scales} totals=${totals} open=${open.has(line.arm)}
+      lines=${audit.lines} ...${{ name, service }} scales=${scales} totals=${totals} open=${open.has(line.arm)}
       least=${line.arm === least} onWhy=${() => this.toggle(line.arm)} />`;
     const body = () => html`
       <table class="overview" role="table" aria-label="Overview of the arms">
