@@ -57,6 +57,11 @@ TRIALS = {
         "r_regret",
         "four arms with means 0.8, 0.6, 0.5 and 0.4, each promised 15% of the rounds",
     ),
+    "identification": Trial(
+        Environment(Bernoulli(FOUR), fractions=SHARES),
+        "r_regret",
+        "four arms with means 0.8, 0.6, 0.5 and 0.4, each promised 15% of the rounds (by merit: half of them, 1 + 3μ²)",
+    ),
     "merit": Trial(
         Environment(Bernoulli(FOUR), feedback=Geometric(0.05), merit=MERIT),
         "fairness_regret",

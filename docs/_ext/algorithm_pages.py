@@ -37,6 +37,7 @@ KEPT = Path(__file__).parents[1] / "_static" / "figures" / "algorithms"
 GROUPS = {
     "baselines": "No promise",
     "minimum": "Minimum shares",
+    "identification": "Minimum shares, and the best arm known soon",
     "merit": "Shares by merit",
     "mature": "Shares by merit, by the age of plays",
     "promises": "Groups, caps, rewards and floors of chances",

@@ -182,6 +182,9 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"fractions": SHARES, "rule": "clip"},
         *evidence(fractions=SHARES),
     ],
+    "f_tas": [{"fractions": SHARES}, {"fractions": [0.25] * ARMS}, {"fractions": 0.1, "mixing": 0.2, "power": 1.0}],
+    "f_tas_tracking": [{"fractions": SHARES}, {"fractions": 0.1, "mixing": 1.0, "power": 0.2}],
+    "f_tas_merit": [{"merit": MERIT}, {"merit": STEEP, "part": 1.0, "mixing": 0.0, "power": 0.3}],
 }
 
 

@@ -98,6 +98,9 @@ FULL: dict[str, list[dict[str, Any]]] = {
         {"kind": "merit_shares", "merit": POWER, "cap": True},
         {"kind": "mixing", "mixing": {"kind": "for_choices", "choices": 77.0}},
         {"kind": "floor_shares", "fractions": [0.1, 0.2], "rule": "clip"},
+        {"kind": "identifying_shares", "fractions": [0.1, 0.2], "mixing": 0.4, "power": 0.3},
+        {"kind": "tracked_shares", "fractions": [0.1, 0.2], "mixing": 0.4, "power": 0.3},
+        {"kind": "identifying_merit", "floor_merit": POWER, "part": 0.4, "mixing": 0.2, "power": 0.1},
         {
             "kind": "bounded_shares",
             "fractions": [0.1, 0.2],

@@ -58,6 +58,9 @@ PARTS: dict[str, list[dict[str, Any]]] = {
         {"kind": "bounded_shares", "fractions": SHARES, "caps": [0.4, 1.0, 1.0, 1.0], "groups": [GROUP]},
         {"kind": "floor_shares", "fractions": SHARES},
         {"kind": "floor_shares", "fractions": SHARES, "rule": "clip"},
+        {"kind": "identifying_shares", "fractions": SHARES},
+        {"kind": "tracked_shares", "fractions": SHARES},
+        {"kind": "identifying_merit", "floor_merit": MERIT},
     ],
     "selection": [
         {"kind": "top_m", "plays": 1},

@@ -30,6 +30,9 @@ from evenhand.algorithms.drift import glr_klucb as glr_klucb
 from evenhand.algorithms.drift import kl_ucb as kl_ucb
 from evenhand.algorithms.drift import sw_ucb as sw_ucb
 from evenhand.algorithms.drift import window_for as window_for
+from evenhand.algorithms.identification import f_tas as f_tas
+from evenhand.algorithms.identification import f_tas_merit as f_tas_merit
+from evenhand.algorithms.identification import f_tas_tracking as f_tas_tracking
 from evenhand.algorithms.mature import m_fcts_d as m_fcts_d
 from evenhand.algorithms.mature import m_fcucb_d as m_fcucb_d
 from evenhand.algorithms.mature import q_fcts_d as q_fcts_d

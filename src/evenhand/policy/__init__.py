@@ -49,6 +49,9 @@ if TYPE_CHECKING:
     from evenhand.policy.hold import RandomEnds as RandomEnds
     from evenhand.policy.hold import RestartedHold as RestartedHold
     from evenhand.policy.hold import Size as Size
+    from evenhand.policy.identification import IdentifyingMerit as IdentifyingMerit
+    from evenhand.policy.identification import IdentifyingShares as IdentifyingShares
+    from evenhand.policy.identification import TrackedShares as TrackedShares
     from evenhand.policy.index import UCB as UCB
     from evenhand.policy.index import BetaSample as BetaSample
     from evenhand.policy.index import Committed as Committed

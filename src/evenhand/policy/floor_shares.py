@@ -9,6 +9,7 @@ from evenhand.core import validate
 from evenhand.core.errors import InfeasiblePromise
 from evenhand.core.parts import part
 from evenhand.core.state import Array, State
+from evenhand.policy import identification as identification  # parts with floors, too, whose home of kinds is this
 from evenhand.policy.claim import Fairness, Shares
 from evenhand.policy.part import Traits
 

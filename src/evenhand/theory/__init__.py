@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from evenhand.theory.feasibility import largest_excess as largest_excess
     from evenhand.theory.growth import Exponent as Exponent
     from evenhand.theory.growth import growth_exponent as growth_exponent
+    from evenhand.theory.identification import characteristic_rounds as characteristic_rounds
+    from evenhand.theory.identification import rounds_until_known as rounds_until_known
     from evenhand.theory.oracle import Optimum as Optimum
     from evenhand.theory.oracle import fair_shares as fair_shares
     from evenhand.theory.oracle import optimal as optimal
