@@ -5,21 +5,24 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.special import betaln
 
 from evenhand.core.state import Array, Mask
 from evenhand.inference import Sums, difference, mean, offpolicy, weighted
+from evenhand.inference.means import NORMAL
 from evenhand.inference.shares import share_interval
 from tests.inference.watched import Cell, Run, design, watch
 
 LIMIT = 0.05
 PAIRS = (1, 2)  # arms with which the first is compared
-BEGIN, END = "<!-- coverage -->\n", "<!-- end of coverage -->\n"
 NAMES = ("mean", "mean, counts only", "difference, chances", "difference, two sequences", "value of a log")
 RUNS, ROUNDS = 1000, 2000
 
@@ -43,7 +46,7 @@ def missed(cell: Cell, runs: int = RUNS, rounds: int = ROUNDS, seed: int = 0) ->
     """What was ever missed at any look."""
     ever: dict[str, Mask] = {}
     for place, run in enumerate(watch(cell, runs, rounds, seed)):
-        for name, truth, (low, high) in claims(cell, run, values=place % 2 == 0):
+        for name, truth, (low, high) in claims(cell, run, more=place % 3 == 0):
             out = (truth < low - 1e-9) | (truth > high + 1e-9)
             ever[name] = ever.get(name, np.zeros(out.shape, dtype=bool)) | out
     steady = cell.feedback != "drifting"
@@ -53,8 +56,8 @@ def missed(cell: Cell, runs: int = RUNS, rounds: int = ROUNDS, seed: int = 0) ->
     ]
 
 
-def claims(cell: Cell, run: Run, values: bool) -> Iterator[tuple[str, Array, tuple[Array, Array]]]:
-    """Each claim at a look: its name, the truth and the ends."""
+def claims(cell: Cell, run: Run, more: bool) -> Iterator[tuple[str, Array, tuple[Array, Array]]]:
+    """Each claim at a look: its name, the truth and the ends; those that take long only at some looks."""
     unknown = run.plays - run.known["count"]
     truth = np.divide(run.expected, run.plays, out=np.full(run.shape, 0.5), where=run.plays > 0.0)
     yield "mean", truth, mean(run.sums(), unknown=unknown)
@@ -63,9 +66,9 @@ def claims(cell: Cell, run: Run, values: bool) -> Iterator[tuple[str, Array, tup
     if cell.chances_known:
         rounds = np.array(float(run.time))
         yield "difference, chances", pairs, ends(weighted(run.scores(0), run.scores(arm), rounds) for arm in PAIRS)
-    if cell.feedback in ("immediate", "drifting"):
+    if more and cell.feedback in ("immediate", "drifting"):
         yield "difference, two sequences", pairs, ends(difference(of(run, 0), of(run, arm)) for arm in PAIRS)
-    if cell.chances_known and values:
+    if cell.chances_known and more:
         rows = slice(0, run.time)
         known = np.where(run.arrival[rows] < run.time, run.rewards[rows], np.nan)
         value = np.full(run.shape[0], run.means.mean() / run.time)
@@ -93,6 +96,39 @@ def row(cell: Cell, found: list[Missed]) -> str:
     return "| " + " | ".join([cell.policy, cell.arms, cell.means, cell.feedback, cell.rewards, *texts]) + " |"
 
 
+def widths() -> Iterator[str]:
+    """Lines of the table of widths, over that of an interval for one look: Wilson's, or by the standard deviation."""
+    for name, share, spread in (
+        ("0 and 1, half of them 1", 0.5, None),
+        ("0 and 1, 5% of them 1", 0.05, None),
+        ("around 0.3 with a standard deviation of 0.05", 0.3, 0.05),
+    ):
+        for count in (100, 1000, 10_000, 100_000):
+            variance = share * (1.0 - share) if spread is None else spread**2
+            exact = np.array(float(count))
+            low, high = mean(Sums(exact, share * exact, variance * exact))
+            once = wilson(count, share) if spread is None else 2.0 * NORMAL * math.sqrt(variance / count)
+            mixture = f"{beta_binomial(count, share) / once:.2f}" if spread is None else ""
+            yield f"| {name} | {count:,} | {float(high - low) / once:.2f} | {mixture} |"
+
+
+def wilson(count: int, share: float) -> float:
+    """Width of Wilson's interval."""
+    square = NORMAL**2 / count
+    return 2.0 * NORMAL / (1.0 + square) * math.sqrt((share * (1.0 - share) + square / 4.0) / count)
+
+
+def beta_binomial(count: int, share: float) -> float:
+    """Width of the sequence of the beta-binomial mixture with a uniform prior (Robbins 1970)."""
+    hits = share * count
+    prior = betaln(hits + 1.0, count - hits + 1.0) - math.log(20.0)
+
+    def left(mean: float) -> float:
+        return float(prior - hits * math.log(mean) - (count - hits) * math.log1p(-mean))
+
+    return float(brentq(left, share, 1.0 - 1e-12)) - float(brentq(left, 1e-12, share))
+
+
 def main(path: Path) -> int:
     """Write the table of all cells into a page; 1 where a cell fails."""
     heads = ["policy", "arms", "means", "feedback", "rewards", *NAMES]
@@ -102,10 +138,25 @@ def main(path: Path) -> int:
         lines.append(row(cell, found))
         print(lines[-1], flush=True)
         failed += sum(one.fails for one in found)
-    text = path.read_text(encoding="utf-8")
-    start, end = text.index(BEGIN) + len(BEGIN), text.index(END)
-    path.write_text(text[:start] + "\n" + "\n".join(lines) + "\n\n" + text[end:], encoding="utf-8")
+    write(path, "coverage", lines)
+    write(
+        path, "widths", ["| rewards | plays | this | beta-binomial mixture |", "| --- | --- | --- | --- |", *widths()]
+    )
     return int(failed > 0)
+
+
+def write(path: Path, name: str, lines: list[str]) -> None:
+    """Put lines between the marks of a page."""
+    text = path.read_text(encoding="utf-8")
+    start, end = (text.index(f"<!-- {one} -->") for one in (name, f"end of {name}"))
+    text = text[: start + len(f"<!-- {name} -->")] + "\n\n" + "\n".join(lines) + "\n\n" + text[end:]
+    path.write_text(text, encoding="utf-8")
+
+
+def written(path: Path, name: str) -> list[str]:
+    """The lines between the marks of a page."""
+    text = path.read_text(encoding="utf-8").split(f"<!-- {name} -->")[1].split(f"<!-- end of {name} -->")[0]
+    return text.strip().splitlines()
 
 
 if __name__ == "__main__":

@@ -7,9 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from evenhand.inference import difference, weighted
+from evenhand.core.state import Array
+from evenhand.inference import Scores, controls, difference, offpolicy, weighted
+from evenhand.inference.offpolicy import STEPS
 from evenhand.inference.shares import share_interval
-from tests.inference.coverage import BEGIN, END, Missed, missed, of, row
+from tests.inference.coverage import Missed, missed, of, row, widths, written
 from tests.inference.watched import LEVELS, Cell, design, watch
 
 PAGE = Path(__file__).parents[2] / "docs" / "concepts" / "intervals.md"
@@ -27,8 +29,44 @@ def test_six_cells_are_covered(cell: Cell) -> None:
 def test_forty_cells_are_covered_as_the_page_says(cell: Cell) -> None:
     found = missed(cell)
     assert [one for one in found if one.fails] == []
-    table = PAGE.read_text(encoding="utf-8").split(BEGIN)[1].split(END)[0]
-    assert row(cell, found) in table
+    assert row(cell, found) in written(PAGE, "coverage")
+
+
+def test_widths_are_those_of_the_page() -> None:
+    assert list(widths()) == written(PAGE, "widths")[2:]
+
+
+def test_values_by_a_model_are_covered() -> None:
+    """A model that is wrong, and a log whose policy learns while all rewards rise."""
+    cell, runs, rounds = Cell("greedy, floors", "2", "far", "drifting", "binary"), 300, 600
+    ever = np.zeros(runs, dtype=bool)
+    for run in watch(cell, runs, rounds, step=1.3):
+        rows = slice(0, run.time)
+        chances = np.stack([run.first[rows].T, 1.0 - run.first[rows].T], axis=-1).reshape(-1, 2)
+        half, played = np.full_like(chances, 0.5), run.played[rows].T.ravel()
+        models: dict[float, tuple[Array | float, Array | float]] = {}
+        for reach in STEPS:
+            below, above = controls(half / chances, half, np.full_like(half, 0.4), played, reach)
+            models[reach] = below.reshape(runs, -1), above.reshape(runs, -1)
+        low, high = offpolicy(run.rewards[rows].T, 0.5 / run.chances[rows].T, models)
+        truth = run.means.mean() / run.time
+        ever |= (low > truth) | (high < truth)
+    assert not Missed("value", float(ever.mean()), runs, True).fails
+
+
+def test_differences_of_arms_that_play_together_are_covered() -> None:
+    """Two arms with the same rewards, which play at the same time in one round of six."""
+    rng, runs, rounds = np.random.default_rng(3), 400, 400
+    chances, ever = np.array([0.5, 1.0 / 3.0]), np.zeros(runs, dtype=bool)
+    played = rng.random((runs, rounds, 2)) < chances
+    rewards = (rng.random((runs, rounds, 1)) < 0.5).astype(float)
+    once, twice = played / chances, played / chances**2
+    each = [one.cumsum(axis=1) for one in (once, once * rewards, twice, twice * rewards, twice * rewards**2)]
+    for time in range(10, rounds, 10):
+        a, b = (Scores(*(one[:, time - 1, arm] for one in each), least=chances[arm]) for arm in range(2))  # type: ignore[misc]
+        low, high = weighted(a, b, np.array(float(time)), together=True)
+        ever |= (low > 0.0) | (high < 0.0)
+    assert not Missed("together", float(ever.mean()), runs, True).fails
 
 
 def test_the_design_has_every_pair_of_levels() -> None:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenhand.core.state import Array
 from evenhand.inference import Scores, Sums
@@ -83,7 +84,7 @@ class Run:
     least: Array = field(init=False)
     means: Array = field(init=False)  # (arms,), Σ over rounds
     chances: Array = field(init=False)  # (rounds, runs), of the played arm
-    played: Array = field(init=False)
+    played: NDArray[np.intp] = field(init=False)
     rewards: Array = field(init=False)
     arrival: Array = field(init=False)
     first: Array = field(init=False)  # chances of the first arm

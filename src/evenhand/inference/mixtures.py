@@ -14,7 +14,6 @@ TILTS: Array = 0.75 * 3.0 ** -np.arange(9.0)
 #: Logarithm of a mixture at x, and its slope, each (…,): convex and decreasing.
 Evidence: TypeAlias = Callable[[Array], tuple[Array, Array]]
 STEPS = 4  # of Newton's method
-HALVES = 22  # of an interval, until its length does not matter
 
 
 def psi(tilt: Array | float) -> Array:
@@ -62,10 +61,13 @@ def least_sum(first: Evidence, second: Evidence, near: tuple[Array, Array], thre
 
 
 def _lowest(evidence: Evidence, price: Array) -> Array:
-    """(…,), the smallest ``F(x) + kx`` over [0, 1], by bisection of its slope; of a tangent, so never too large."""
-    left, width = np.zeros(np.shape(price)), 1.0
-    for _ in range(HALVES):
-        width /= 2.0
-        left = np.where(evidence(left + width)[1] + price <= 0.0, left + width, left)
+    """(…,), the smallest ``F(x) + kx`` over [0, 1], by bisection of its slope; of a tangent, so never too large.
+
+    F bends over lengths of about 1/k, so that a width of 1/(32 k) is enough.
+    """
+    left, width = np.zeros(np.shape(price)), np.ones(np.shape(price))
+    while (wide := width * price > 1.0 / 32.0).any():
+        width = np.where(wide, width / 2.0, width)
+        left = np.where(wide & (evidence(left + width)[1] + price <= 0.0), left + width, left)
     value, slope = evidence(left)
     return value + price * left + np.minimum(slope + price, 0.0) * width
