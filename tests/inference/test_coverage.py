@@ -12,7 +12,7 @@ from evenhand.inference import Scores, controls, difference, offpolicy, weighted
 from evenhand.inference.offpolicy import STEPS
 from evenhand.inference.shares import share_interval
 from tests.inference.coverage import Missed, missed, of, row, widths, written
-from tests.inference.watched import LEVELS, Cell, design, watch
+from tests.inference.watched import LEVELS, Cell, design, drawn, watch
 
 PAGE = Path(__file__).parents[2] / "docs" / "concepts" / "intervals.md"
 CELLS = design()
@@ -38,7 +38,7 @@ def test_widths_are_those_of_the_page() -> None:
 
 def test_values_by_a_model_are_covered() -> None:
     """A model that is wrong, and a log whose policy learns while all rewards rise."""
-    cell, runs, rounds = Cell("greedy, floors", "2", "far", "drifting", "binary"), 300, 600
+    cell, runs, rounds = Cell("greedy with floors", "2", "far", "drifting", "binary"), 300, 600
     ever = np.zeros(runs, dtype=bool)
     for run in watch(cell, runs, rounds, step=1.3):
         rows = slice(0, run.time)
@@ -80,9 +80,18 @@ def test_the_design_has_every_pair_of_levels() -> None:
     )
 
 
+@pytest.mark.parametrize("cell", CELLS, ids=str)
+def test_rewards_have_the_means_that_are_said(cell: Cell) -> None:
+    """So none is beyond the range, where it would be cut."""
+    means = np.concatenate([cell.at(time, 90) for time in range(90)])
+    rewards = drawn(cell.rewards, np.repeat(means[:, None], 2000, axis=1), np.random.default_rng(0))
+    assert rewards.mean(axis=1) == pytest.approx(means, abs=0.05)
+    assert rewards.mean() == pytest.approx(means.mean(), abs=0.004)
+
+
 def test_an_interval_for_one_look_would_be_found_out() -> None:
     ever = np.zeros((200, 3), dtype=bool)
-    for run in watch(Cell("Thompson, floors", "3", "equal", "immediate", "binary"), 200, 500):
+    for run in watch(Cell("Thompson with floors", "3", "equal", "immediate", "binary"), 200, 500):
         low, high = share_interval(run.known["total"], run.known["count"])
         ever |= (low > 0.1) | (high < 0.1)
     assert Missed("one look", float(ever.mean(axis=0).max()), 200, True).fails
@@ -97,7 +106,7 @@ class Step(Cell):
 
 def test_a_common_step_makes_identical_arms_different_by_two_sequences_only() -> None:
     """Thompson sampling with floors; with 20,000 rounds two sequences are wrong in about 95% of the runs."""
-    cell, runs = Step("Thompson, floors", "2", "equal", "drifting", "binary"), 100
+    cell, runs = Step("Thompson with floors", "2", "equal", "drifting", "binary"), 100
     two, chances = np.zeros(runs, dtype=bool), np.zeros(runs, dtype=bool)
     for run in watch(cell, runs, 8000, step=1.2):
         low, high = difference(of(run, 0), of(run, 1))

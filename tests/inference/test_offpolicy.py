@@ -89,7 +89,7 @@ def test_one_look_needs_chances_above_zero() -> None:
 
 def test_one_look_at_an_arm_of_a_learning_policy_covers_where_the_plain_mean_does_not() -> None:
     """Greedy with floors of 3.3%: an arm that began badly is played less, so its plain mean is too low."""
-    cell, runs, rounds = Cell("greedy, floors", "3", "equal", "immediate", "binary"), 600, 1000
+    cell, runs, rounds = Cell("greedy with floors", "3", "equal", "immediate", "binary"), 600, 1000
     *_, run = watch(cell, runs, rounds, seed=5, step=100.0)
     mine = (run.played == 0).astype(float)
     value, reach = adaptive((0.3 + mine * (run.rewards - 0.3) / run.first).T, run.first.T)

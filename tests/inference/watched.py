@@ -12,13 +12,13 @@ from evenhand.core.state import Array
 from evenhand.inference import Scores, Sums
 
 LEVELS: dict[str, tuple[str, ...]] = {
-    "policy": ("Thompson, floors", "greedy, floors", "softmax", "UCB1"),
+    "policy": ("Thompson with floors", "greedy with floors", "softmax", "UCB1"),
     "arms": ("3", "10"),
     "means": ("equal", "close", "far"),
     "feedback": ("immediate", "late", "lost", "drifting"),
     "rewards": ("binary", "low variance", "scaled"),
 }
-FLOORS = {"Thompson, floors": 0.3, "greedy, floors": 0.1}  # of all arms together
+FLOORS = {"Thompson with floors": 0.3, "greedy with floors": 0.1}  # of all arms together
 LATEST = 100  # rounds after which the last of the late rewards comes
 
 
@@ -32,6 +32,9 @@ class Cell:
     feedback: str
     rewards: str
 
+    def __str__(self) -> str:
+        return f"{self.policy}; {self.arms} arms, {self.means}; {self.feedback}; {self.rewards}"
+
     @property
     def chances_known(self) -> bool:
         """Whether every arm has a chance above 0 in every round."""
@@ -41,7 +44,7 @@ class Cell:
         """(arms,), the mean rewards in a round."""
         count = int(self.arms)
         spread = {"equal": 0.0, "close": 0.03, "far": 0.5}[self.means]
-        base = {"binary": 0.1, "low variance": 0.3, "scaled": 0.12}[self.rewards]
+        base = 0.12 if self.rewards == "scaled" else 0.1
         scale = 0.6 if self.rewards == "scaled" else 1.0  # its means are at most 0.6
         means = base + scale * spread * np.arange(count) / (count - 1)
         if self.feedback != "drifting":
