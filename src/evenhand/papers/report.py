@@ -109,10 +109,7 @@ def write(store: Store, experiments: Mapping[str, Experiment]) -> Path:
 
 
 def render(
-    store: Store,
-    experiments: Mapping[str, Experiment],
-    entries: Mapping[str, dict[str, Any]],
-    about: Mapping[str, Any],
+    store: Store, experiments: Mapping[str, Experiment], entries: Mapping[str, dict[str, Any]], about: Mapping[str, Any]
 ) -> dict[str, str]:
     """The pages as HTML by the name of their file: ``report.html`` about all claims, and one for each paper."""
     from jinja2 import Environment, PackageLoader, StrictUndefined

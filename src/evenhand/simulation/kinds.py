@@ -5,13 +5,5 @@ from __future__ import annotations
 from typing import Literal
 
 FigureKind = Literal[
-    "overview",
-    "curves",
-    "shares",
-    "shares-over-time",
-    "arms-over-time",
-    "differences",
-    "lanes",
-    "frontier",
-    "delays",
+    "overview", "curves", "shares", "shares-over-time", "arms-over-time", "differences", "lanes", "frontier", "delays"
 ]

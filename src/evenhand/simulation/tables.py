@@ -196,13 +196,7 @@ class ResultTables:
         for label, result in self.policies.items():
             for name, curve in result.curves.items():
                 mean, stderr = mean_and_error(curve)
-                columns = {
-                    "policy": label,
-                    "measure": name,
-                    "round": self.rounds,
-                    "mean": mean,
-                    "stderr": stderr,
-                }
+                columns = {"policy": label, "measure": name, "round": self.rounds, "mean": mean, "stderr": stderr}
                 cuts = dict(zip((f"q{q:g}" for q in quantiles), np.quantile(curve, quantiles, axis=1), strict=True))
                 frames.append(pd.DataFrame(columns | cuts))
         return pd.concat(frames, ignore_index=True)
@@ -300,11 +294,7 @@ class ResultTables:
             "own": {name: [measure.label, measure.unit] for name, measure in self.own.items()},
             "omitted": self.omitted,
         }
-        for name, table in (
-            ("curves", self.curves()),
-            ("arms", self.arms()),
-            ("estimates", self.estimates()),
-        ):
+        for name, table in (("curves", self.curves()), ("arms", self.arms()), ("estimates", self.estimates())):
             write_whole(folder / f"{name}.parquet", partial(write_table, table, stamp))
         return folder
 

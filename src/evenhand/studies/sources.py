@@ -175,10 +175,7 @@ def _popular(more_than: int, path: Path | None = None) -> Environment:
 
 
 def _conversions(
-    path: Path | None = None,
-    rates: Any = None,
-    ads: int | None = None,
-    click_rate: float = conversions.CLICK_RATE,
+    path: Path | None = None, rates: Any = None, ads: int | None = None, click_rate: float = conversions.CLICK_RATE
 ) -> Environment:
     if ads is not None:
         validate.whole("ads", ads)

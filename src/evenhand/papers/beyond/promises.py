@@ -112,12 +112,7 @@ EXPERIMENTS = (
         "their arms instead, and Thompson sampling without a promise.",
         parts=("g",),
         claims=(
-            PaperClaim(
-                "The floors are kept, for groups and for arms.",
-                "ours",
-                brands_kept,
-                KEPT,
-            ),
+            PaperClaim("The floors are kept, for groups and for arms.", "ours", brands_kept, KEPT),
             PaperClaim(
                 "A group's promise is kept mostly by its best arm.",
                 "ours",

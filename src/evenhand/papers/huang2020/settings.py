@@ -57,20 +57,14 @@ FASTER = (
 def _against_lfg(part: str, ends: Sequence[str]) -> tuple[PaperClaim, ...]:
     """What the paper says of TSCSF-B and LFG in each of its two settings."""
     return (
-        PaperClaim(
-            "TSCSF-B has a lower time-averaged regret than LFG.",
-            "section 6.1.1",
-            claims.below_lfg(part, ends),
-        ),
+        PaperClaim("TSCSF-B has a lower time-averaged regret than LFG.", "section 6.1.1", claims.below_lfg(part, ends)),
         PaperClaim("TSCSF-B converges faster than LFG.", "section 6.1.1", claims.faster(part, ends), FASTER),
     )
 
 
 def _falls_with_eta(part: str, etas: Sequence[str]) -> PaperClaim:
     return PaperClaim(
-        "The larger η, the lower the time-averaged regret of both.",
-        "section 6.1.1",
-        claims.falls_with_eta(part, etas),
+        "The larger η, the lower the time-averaged regret of both.", "section 6.1.1", claims.falls_with_eta(part, etas)
     )
 
 

@@ -33,11 +33,7 @@ EXPERIMENTS = (
                 near("p2a", ("FUCB", "η-FUCB", "LFG"), "UCB1", "regret", LIKE),
                 "closely: within 10% of UCB1's regret at the end",
             ),
-            PaperClaim(
-                "F-TS has a lower regret than UCB1.",
-                "section 6",
-                less("p2a", ["F-TS"], ["UCB1"], ["regret"]),
-            ),
+            PaperClaim("F-TS has a lower regret than UCB1.", "section 6", less("p2a", ["F-TS"], ["UCB1"], ["regret"])),
             PaperClaim(
                 "With r = 0 the regret of T-FUCB follows that of UCB1 closely.",
                 "sections 4 and 6",

@@ -154,14 +154,7 @@ EXPERIMENTS = (
         parts=claims.W2,
         claims=_spread_claims(claims.W2, claims.RULES),
         draw=figures.spreads(claims.W2, claims.RULES),
-        choices=(
-            HORIZON,
-            VALUES,
-            BOTH,
-            f"{GIVEN} The paper does not say which it ran; all four are.",
-            RATIOS,
-            STUCK,
-        ),
+        choices=(HORIZON, VALUES, BOTH, f"{GIVEN} The paper does not say which it ran; all four are.", RATIOS, STUCK),
     ),
     Experiment(
         id="W-3",

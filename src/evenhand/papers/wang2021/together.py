@@ -16,15 +16,7 @@ from evenhand.inference.means import CONFIDENCE
 from evenhand.judgement.claims import Finding, computed, judged, ratio
 from evenhand.papers.experiment import CompletedRun, Runs, of_runs
 from evenhand.papers.verdicts import at, lower, ratio_below
-from evenhand.papers.wang2021.claims import (
-    ALPHAS,
-    ARS,
-    NAMES,
-    REGRET,
-    SIGNIFICANT,
-    lost,
-    stuck_share,
-)
+from evenhand.papers.wang2021.claims import ALPHAS, ARS, NAMES, REGRET, SIGNIFICANT, lost, stuck_share
 from evenhand.theory.bounds import ars_ucb_constant
 
 DOUBLED = "ARS-EXP3, T unknown"

@@ -17,17 +17,7 @@ from fastapi.security.base import SecurityBase
 from evenhand.core.errors import nearest
 from evenhand.messages.rules import ALLOCATION, ARM, IDEMPOTENCY_KEY
 from evenhand.service.http.auth import Caller
-from evenhand.service.http.limits import (
-    BYTE,
-    READ,
-    REQUEST,
-    SMALL,
-    VALUE,
-    Place,
-    check_fields,
-    check_values,
-    work_of,
-)
+from evenhand.service.http.limits import BYTE, READ, REQUEST, SMALL, VALUE, Place, check_fields, check_values, work_of
 from evenhand.service.http.problems import Refused, documented
 from evenhand.service.http.service import Service
 from evenhand.service.json import InvalidJson, parse_json

@@ -122,10 +122,7 @@ def as_svg(audit: Audit) -> bytes:
 
 @router.get(
     "/v1/allocations/{name}/log",
-    responses={
-        **errors("unknown_allocation", "too_large", "invalid"),
-        **text("the log", *LOG_TYPES.values()),
-    },
+    responses={**errors("unknown_allocation", "too_large", "invalid"), **text("the log", *LOG_TYPES.values())},
     tags=["results"],
     response_class=StreamingResponse,
 )

@@ -242,7 +242,7 @@ class LogDownload:
             await asyncio.wait([task], timeout=LOOK)
             if not task.done() and await request.is_disconnected():
                 self._stopped.set()
-                task.add_done_callback(_seen)
+                task.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody waits for it
                 raise ClientDisconnect
         return task.result()
 
@@ -260,11 +260,6 @@ class LogDownload:
             return function()
         finally:
             self._left -= time.monotonic() - self._started
-
-
-def _seen(task: asyncio.Future[Value]) -> None:
-    """Take note of an error that nobody waits for."""
-    task.cancelled() or task.exception()
 
 
 def _too_many(limit: str, wait: float = 1.0) -> Refused:

@@ -17,6 +17,13 @@ SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.
 EVENTS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000)
 LABELS = ("allocation",)
 TIMEOUT = 2.0  # seconds that a scrape waits for the allocations
+#: The gauges of an allocation, by the fields of `evenhand.service.store.reading.Gauges`.
+GAUGES = {
+    "pending": ("evenhand_pending_decisions", "Decisions with a pending reward."),
+    "leased": ("evenhand_open_leases", "Decisions of leases that are neither reported nor returned."),
+    "largest_deficit": ("evenhand_largest_deficit", "Plays owed to the arm or group furthest behind its promise."),
+    "behind": ("evenhand_promises_behind", "Promises that were found missed and not kept since."),
+}
 
 
 class Metrics:
@@ -89,20 +96,9 @@ class _Allocations(Collector):
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
         """The gauges of the allocations that had a command here."""
-        pending = GaugeMetricFamily("evenhand_pending_decisions", "Decisions with a pending reward.", labels=LABELS)
-        leased = GaugeMetricFamily(
-            "evenhand_open_leases", "Decisions of leases that are neither reported nor returned.", labels=LABELS
-        )
-        deficit = GaugeMetricFamily(
-            "evenhand_largest_deficit", "Plays owed to the arm or group furthest behind its promise.", labels=LABELS
-        )
-        behind = GaugeMetricFamily(
-            "evenhand_promises_behind", "Promises that were found missed and not kept since.", labels=LABELS
-        )
+        families = {field: GaugeMetricFamily(*about, labels=LABELS) for field, about in GAUGES.items()}
         for name, gauges in self._store.gauges(TIMEOUT).items():
-            pending.add_metric([name], gauges.pending)
-            leased.add_metric([name], gauges.leased)
-            behind.add_metric([name], gauges.behind)
-            if gauges.largest_deficit is not None:
-                deficit.add_metric([name], gauges.largest_deficit)
-        return pending, leased, deficit, behind
+            for field, family in families.items():
+                if (value := getattr(gauges, field)) is not None:
+                    family.add_metric([name], value)
+        return families.values()

@@ -60,11 +60,7 @@ class Refused(Exception):
     """A request that cannot be carried out."""
 
     def __init__(
-        self,
-        code: str,
-        message: str,
-        details: Sequence[tuple[str, str]] = (),
-        headers: Mapping[str, str] | None = None,
+        self, code: str, message: str, details: Sequence[tuple[str, str]] = (), headers: Mapping[str, str] | None = None
     ) -> None:
         super().__init__(message)
         self.code, self.message, self.details, self.headers = code, message, details, headers

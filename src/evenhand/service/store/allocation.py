@@ -198,15 +198,6 @@ def row_of(connection: Connection, name: str, lock: bool = False) -> AllocationR
     raise UnknownAllocation(f"there is no allocation {name!r}")
 
 
-def rows_to_go_on(connection: Connection, names: Sequence[str]) -> dict[str, AllocationRow]:
-    """The rows of allocations, by name, which no other process can write then; without those that one is writing.
-
-    So nobody waits for a lock who has another one, for which somebody else might wait.
-    """
-    rows = [AllocationRow(*row) for row in FREE.rows(connection, [(name,) for name in names])]
-    return {row.name: row for row in rows}
-
-
 def loaded(connection: Connection, row: AllocationRow, name: str) -> Allocation:
     """The allocation of a row at its last snapshot; without one that can be read, after its first event."""
     names = read_names(connection, row.id)

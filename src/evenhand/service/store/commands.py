@@ -32,26 +32,14 @@ from evenhand.service.store.reader import damage_as_state_error, found
 
 Answer = TypeVar("Answer")
 Rounds = Sequence[Sequence[str] | None]
-UNHASHED = (
-    "key",
-    "request",
-    "api_key",
-    "done",
-    "max_work",
-    "max_leases",
-)  # what is not a part of what a command asks for
+#: What is not a part of what a command asks for.
+UNHASHED = ("key", "request", "api_key", "done", "max_work", "max_leases")
 LEASED = ("lease", "report")  # the kinds of events that say what was played of leases
 CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode  # made once, as commands are many
-
-
 # Seconds of processor time of a decision, and more for each arm, as Thompson sampling takes with 500 and 100,000:
 DECISION, SCORE = 5e-5, 4e-7
 ESTIMATED = 200  # times as much for each arm where propensities are estimated, of many lanes at once
 REWARD = 2e-5  # seconds of processor time of a reward
-
-
-def _uncounted(answer: object) -> None:
-    """Count nothing."""
 
 
 @dataclass
@@ -101,7 +89,7 @@ class Command(ABC, Generic[Answer]):
     key: str | None = field(default=None, kw_only=True)
     request: Any = field(default=None, kw_only=True)
     api_key: str | None = field(default=None, kw_only=True)
-    done: Callable[[object], object] = field(default=_uncounted, kw_only=True, compare=False, repr=False)
+    done: Callable[[object], object] | None = field(default=None, kw_only=True, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.key is not None and not matches(IDEMPOTENCY_KEY, self.key):

@@ -49,17 +49,13 @@ COLUMNS = {
 }
 
 
-def _go_on() -> None:
-    """Never stops a log."""
-
-
 @dataclass(frozen=True)
 class LogLimits:
     """The limits of a log."""
 
     work: int | None = None
     characters: int | None = None
-    proceed: Callable[[], None] = _go_on
+    proceed: Callable[[], None] = lambda: None  # raises once the log is to stop
 
     def check(self, rounds: int, arms: int, characters: int, estimate: bool) -> None:
         """Refuse a log that is over the limits."""
@@ -161,15 +157,8 @@ def read_event_page(database: Database, name: str, after: int = 0, limit: int = 
             rows = next_rows(connection, row.id, after, limit + 1, row.sequence)  # the next one bears out the last
             events = list(linked(rows, at, names))[:limit]
     facts = [
-        answers.Event(
-            event.sequence,
-            answers.moment(event.time),
-            event.kind,
-            event.round,
-            _facts(event),
-            event.key,
-        )
-        for event in events
+        answers.Event(one.sequence, answers.moment(one.time), one.kind, one.round, _facts(one), one.key)
+        for one in events
     ]
     return answers.Events(tuple(facts), facts[-1].sequence if facts and facts[-1].sequence < row.sequence else None)
 

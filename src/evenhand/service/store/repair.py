@@ -128,15 +128,14 @@ def erase(database: Database, name: str) -> int:
     """Erase an allocation with everything that is stored of it."""
     with database.transaction(writes=True) as connection:
         id = row_of(connection, name, lock=True).id
-        for table in (
-            *(tables.answers, tables.snapshots, tables.summaries, tables.arms, tables.webhooks, tables.deliveries),
-        ):
-            connection.execute(delete(table).where(table.c.allocation == id))
-        events = connection.execute(delete(tables.events).where(tables.events.c.allocation == id)).rowcount
+        removed = {
+            table: connection.execute(delete(table).where(table.c.allocation == id)).rowcount
+            for table in tables.OF_ALLOCATION
+        }
         connection.execute(delete(tables.allocations).where(tables.allocations.c.id == id))
         owe(connection, PURGE)
     database.purge()
-    return int(events)
+    return int(removed[tables.events])
 
 
 def export_events(database: Database, name: str, path: Path) -> tuple[int, str]:

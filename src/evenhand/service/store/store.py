@@ -373,7 +373,8 @@ class Store:
             if writer is None:
                 writer = self._writers[name] = self._committer.writer(name, self._snapshot_every)
         future = writer.submit(command)
-        future.add_done_callback(lambda done: self._forget(name, done))
+        if not writer.in_memory:  # else there is such an allocation, or was when its last command came
+            future.add_done_callback(lambda done: self._forget(name, done))
         return future
 
     def run(self, name: str, command: Command[Answer]) -> Answer:

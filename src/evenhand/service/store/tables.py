@@ -125,11 +125,11 @@ deliveries = sa.Table(
 )
 
 #: What is yet to be done after a commit; the next process that opens the database does it. See `owe`.
+#: Those that have rows of allocations, by their ids.
+OF_ALLOCATION = (arms, events, snapshots, summaries, answers, webhooks, deliveries)
+
 owed = sa.Table(
-    "owed",
-    metadata,
-    sa.Column("work", sa.String(60), primary_key=True),
-    sa.Column("since", sa.Double, nullable=False),
+    "owed", metadata, sa.Column("work", sa.String(60), primary_key=True), sa.Column("since", sa.Double, nullable=False)
 )
 
 #: API keys.

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, func, select
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.service.json import encode
 from evenhand.service.store import seals, tables
-from evenhand.service.store.allocation import Allocation, AllocationRow, loaded, row_of, rows_to_go_on, write_events
+from evenhand.service.store.allocation import FREE, Allocation, AllocationRow, loaded, row_of, write_events
 from evenhand.service.store.checked import as_reported, check, fault_of, isolated
 from evenhand.service.store.commands import Answer, Command, CommandContext
 from evenhand.service.store.database import FAILURES, PURGE, Chosen, Database, insert_rows, owe
@@ -207,8 +207,13 @@ def _begun(database: Database, connection: Connection, batches: Sequence[Batch],
 def _begun_together(
     database: Database, connection: Connection, batches: Sequence[Batch], now: float
 ) -> Sequence[Batch]:
-    """The batches whose allocations are in memory, and to which no other process writes or has written much."""
-    rows, begun = rows_to_go_on(connection, [batch.name for batch in batches]), []
+    """The batches whose allocations are in memory, and to which no other process writes or has written much.
+
+    Those that one is writing have no row here, so that nobody waits for a lock who has another one, for which somebody
+    else might wait.
+    """
+    free = map(AllocationRow._make, FREE.rows(connection, [(batch.name,) for batch in batches]))
+    rows, begun = {row.name: row for row in free}, []
     for batch in batches:
         row, allocation = rows.get(batch.name), batch.allocation
         if row is None or allocation is None or row.sequence - allocation.sequence > MAX_BEHIND:

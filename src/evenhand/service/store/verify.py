@@ -182,12 +182,9 @@ def _database_faults(connection: Connection) -> Iterator[str]:
             if line != "ok":
                 yield f"SQLite reports that the file is damaged: {line}"
     known = select(tables.allocations.c.id)
-    of_one = (tables.arms, tables.events, tables.snapshots, tables.summaries, tables.answers, tables.webhooks)
-    for table in (*of_one, tables.deliveries):
-        count = connection.execute(
-            select(func.count()).select_from(table).where(table.c.allocation.not_in(known))
-        ).scalar_one()
-        if count:
+    for table in tables.OF_ALLOCATION:
+        strays = select(func.count()).select_from(table).where(table.c.allocation.not_in(known))
+        if count := connection.execute(strays).scalar_one():
             yield f"{count:,} rows of {table.name} belong to no allocation"
 
 

@@ -282,4 +282,5 @@ class Committer:
         if any(command.purges for command, _ in done):
             self._database.purge()
         for command, answer in done:
-            command.done(answer)
+            if command.done is not None:
+                command.done(answer)

@@ -15,11 +15,7 @@ Given = ParamSpec("Given")
 Drawn = TypeVar("Drawn")
 
 # Okabe & Ito first: colour-blind readers can distinguish them; dashes, markers and hatches repeat the distinction.
-COLOURS = (
-    *FIRST_COLOURS,
-    *("#5C5C5C", "#8C6D31"),
-    *("#332288", "#882255", "#000000", "#B8C400", "#7B5CD6"),
-)
+COLOURS = (*FIRST_COLOURS, *("#5C5C5C", "#8C6D31"), *("#332288", "#882255", "#000000", "#B8C400", "#7B5CD6"))
 DASHES = ("-", "--", "-.", ":", (0, (5, 1, 1, 1, 1, 1)), (0, (3, 1, 1, 1)), (0, (1, 1)), (0, (8, 2)))
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "<", ">", "p")
 HATCHES = ("", "///", "...", "xxx")
