@@ -89,7 +89,8 @@ def price_of(
     named = [_named(facts, one) for one in _possible(facts, promises)]
     steady = [_steady(facts, words, table) for words, table in named]
     curve, missed = [point for point, _ in steady], None
-    count = 0 if facts.world is None else rounds or min(facts.rounds or ROUNDS, ROUNDS)
+    simulated = facts.world is not None and len(facts.names) <= BOUNDED
+    count = (rounds or min(facts.rounds or ROUNDS, ROUNDS)) if simulated else 0
     if count:
         curve, missed = _run(facts, curve, [table for _, table in named], policy, count, seed)
     rows = zip(facts.names, *(one.tolist() for one in (facts.means, facts.low, facts.high, steady[-1][1])), strict=True)
@@ -97,7 +98,7 @@ def price_of(
     take = facts.recommended()
     says = [
         *_answer(facts, curve, policy, count, missed),
-        *_dearest(facts, by_arm),
+        *_dearest(facts, curve, by_arm),
         f"Take {take.algorithm}: {take.why}",
     ]
     return Price(
@@ -212,10 +213,10 @@ def _answer(facts: Facts, curve: Sequence[PricePoint], policy: str, rounds: int,
     return says
 
 
-def _dearest(facts: Facts, arms: Sequence[ArmPrice]) -> list[str]:
+def _dearest(facts: Facts, curve: Sequence[PricePoint], arms: Sequence[ArmPrice]) -> list[str]:
     """To which arms promises cost most and least."""
     dear = sorted((one for one in arms if one.dual > 0.0), key=lambda one: -one.dual)
-    if len(dear) < 2:
+    if len(dear) < 2 or (facts.estimated and curve[-1].low == 0.0):  # then it is not even known which arm is best
         return []
     most, least = (facts.say(one.dual / 100.0) for one in (dear[0], dear[-1]))
     return [
@@ -229,12 +230,14 @@ def _unknown(facts: Facts, curve: Sequence[PricePoint], rounds: int) -> list[str
     says = []
     wide = [one.promise for one in curve if one.high - one.low > UNSURE * max(one.steady, 1e-12)]
     if facts.estimated and wide:
-        few = facts.names[int(np.argmax(facts.high - facts.low))]
+        few = repr(facts.names[int(np.argmax(facts.high - facts.low))])
         says.append(
             f"The price of {listed(wide)} is known roughly at best; what would help most is more plays of {few}."
         )
     if facts.estimated:
         says.append("What an arm would earn that is not in it, or after a change of prices or people, it cannot say.")
+    if facts.world is not None and not rounds:
+        says.append(f"What learning adds is not simulated for more than {BOUNDED} arms.")
     if facts.rounds and rounds > facts.rounds:
         ratio = number_of(facts.rounds, "decision")
         says.append(f"The source has {ratio}: what is said of rounds beyond that is an extrapolation.")

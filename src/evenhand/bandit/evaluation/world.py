@@ -16,6 +16,7 @@ from evenhand.core.state import Array, Mask, PerLane
 from evenhand.environment.availability import Always, Availability, Independent, Joint
 from evenhand.environment.rewards import Bernoulli, Categorical, RewardRules, Rewards
 from evenhand.environment.world import Environment
+from evenhand.inference.means import shrunk
 from evenhand.inference.sums import Sums, mean, simultaneous
 
 VALUES = 256  # different rewards of the fitted laws, at most; of more, each is shared between its two neighbours
@@ -137,7 +138,7 @@ class Fit:
             for _ in range(lanes):
                 again = self.laws(self.weight * rng.poisson(1.0, self.round[-1] + 1)[self.round])
                 drawn.append(np.where(again.sum(axis=1, keepdims=True) > 0.5, again, laws))  # an arm that was not drawn
-            laws = np.array(drawn)
+            laws = self._likely(np.array(drawn))
         available, says = _availability(self.plays)
         rewards = self.rewards(laws, bool(lanes))
         given = self.plays.reading.rewards
@@ -145,6 +146,18 @@ class Fit:
             rewards, available, self.late.feedback, self.plays.items, reward_range=given,
             assumptions=(*self._sentences(), *self.late.sentences, *says),
         )  # fmt: skip
+
+    def _likely(self, laws: Array) -> Array:
+        """Laws (lanes, arms, values) with likely means: else the best of many arms would be too good in each lane."""
+        (smallest, largest), means = self.limits, laws @ self.values
+        number = np.bincount(self.item, minlength=laws.shape[1]).astype(float)
+        # Means of decisions drawn anew vary as those of half as many: once as in the log, and once by the drawing.
+        common = np.einsum("a,lav->lv", number / number.sum(), laws)[:, np.newaxis]
+        scaled = np.clip((means - smallest) / (largest - smallest), 0.0, 1.0)
+        likely = smallest + (largest - smallest) * np.array([shrunk(row, number / 2.0) for row in scaled])
+        gap, wanted = means - common @ self.values, likely - common @ self.values
+        part = np.clip(np.divide(wanted, gap, out=np.ones_like(gap), where=np.abs(gap) > 1e-12), 0.0, 1.0)
+        return np.asarray(common + part[..., np.newaxis] * (laws - common))
 
     def _sentences(self) -> list[str]:
         """What is assumed of rewards."""
