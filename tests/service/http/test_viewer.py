@@ -11,7 +11,7 @@ from tests.service.databases import PATIENCE
 from tests.service.http.asking import DRINKS
 from tests.service.running import Server
 
-ROUTES = 27  # that the description has
+ROUTES = 30  # that the description has
 
 
 def test_the_viewer_shows_the_routes_and_tries_them(serve: Callable[..., Server], sqlite: str) -> None:

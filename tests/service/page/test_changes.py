@@ -154,7 +154,7 @@ def test_download(drinks: dict[str, Any], visiting: Visiting) -> None:
         rounds = Path(download.value.path()).read_text().splitlines()
         assert len(rounds) == drinks["round"] + 1
         for button, name, begin in (
-            ("Report, to be handed on", "drinks-report.html", "<!doctype html>"),
+            ("Report", "drinks-report.html", "<!doctype html>"),
             ("Audit, as CSV", "drinks-audit.csv", "arm,retired,promised,"),
             ("Figure, as SVG", "drinks-audit.svg", "<?xml"),
         ):

@@ -6,7 +6,6 @@ import { html } from './view.js';
 
 // [what it is, the path after that of the allocation, the name of the file where the service gives none]
 const FILES = [
-  ['Report, to be handed on', '/report', 'html'],
   ['Audit, as CSV', '/audit.csv', 'csv'],
   ['Figure, as SVG', '/audit.svg', 'svg'],
   ['Log, as CSV', '/log?format=csv', 'csv'],
@@ -56,6 +55,7 @@ export class Actions extends Form {
     return html`<div class="actions" ref=${this.here}>
       ${administers(props.access) && this.changing(props)}
       <a class="button" href=${alarming(props.name)}>Alarms and webhooks</a>
+      <button type="button" disabled=${busy} title="A page to be handed on, which prints well" onClick=${() => this.download('/report', 'html')}>Report</button>
       <details class="menu"><summary class="button">Download</summary><ul>${FILES.map(file)}</ul></details>
       ${navigator.clipboard && html`<button type="button" onClick=${() => this.copy()}>Copy the link to this view</button>`}
       <span role="status">${busy ? 'Working…' : copied ? 'Copied.' : ''}</span>
