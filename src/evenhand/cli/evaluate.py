@@ -49,7 +49,7 @@ def evaluate(
         str | None,
         typer.Option(
             metavar="KIND",
-            help="'normal', or 'sequence' for policies that learn. Default: sequence where chances in the log changed.",
+            help="'normal'; 'sequence' or 'one look' for policies that learn. Default: sequence where chances changed.",
         ),
     ] = None,
     estimate: Annotated[

@@ -44,6 +44,7 @@ def pareto_k(values: Array) -> float:
     grid = 30 + int(math.sqrt(number))
     quarter = over[int(number / 4.0 + 0.5) - 1]
     rates = 1.0 / over[-1] + (1.0 - np.sqrt(grid / (np.arange(grid) + 0.5))) / (3.0 * quarter)
+    rates[np.abs(rates) * over[-1] < 1e-9] = 1e-9 / over[-1]  # an exponential tail, where the next lines divide 0 by 0
     slopes = np.array([np.log1p(-rate * over).mean() for rate in rates])
     likelihood = number * (np.log(-rates / slopes) - slopes - 1.0)
     weights = np.exp(likelihood - likelihood.max())

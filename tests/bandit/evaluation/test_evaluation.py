@@ -180,6 +180,31 @@ def test_differences_of_targets_on_a_log_that_learned() -> None:
     assert missed <= 5
 
 
+def test_one_look_covers_and_is_narrower_than_the_sequence() -> None:
+    rng, rounds, missed, widths = np.random.default_rng(4), 400, 0, []
+    one = np.ones((1, 2), dtype=bool)
+    for item, reward, propensity in zip(*greedy(rng, rounds, 300, [0.5, 0.5]), strict=True):
+        log = Log("", ("0", "1"), item, reward, propensity, np.arange(rounds), one, np.zeros(rounds, dtype=np.intp))
+        look, always = (evaluate(log, [{"0": 1}, {"1": 1}], interval=kind) for kind in ("one look", "sequence"))
+        ends = look.estimates["fixed shares 1"].interval
+        missed += not ends.low <= 0.5 <= ends.high
+        wide = always.estimates["fixed shares 1"].interval
+        widths.append([ends.high - ends.low, wide.high - wide.low])
+        first, second = (estimate.interval for estimate in look.estimates.values())
+        difference = look.differences[0].interval
+    assert missed <= 27  # of 300, binomial with 0.05: more in one of a thousand
+    assert np.mean(widths, axis=0)[0] < 0.6 * np.mean(widths, axis=0)[1]
+    assert difference.high - difference.low == pytest.approx(np.hypot(first.high - first.low, second.high - second.low))
+    assert "the number of rounds was fixed beforehand" in ends.premises
+
+
+def test_one_look_needs_all_chances() -> None:
+    log = next(adaptive(np.random.default_rng(1), 300, 1))
+    ends = evaluate(log, fixed(WANTED), interval="one look").estimates["fixed shares"].interval
+    assert (ends.claim, np.isnan(ends.low)) == ("not_claimed", True)
+    assert "which only a log of two items says; use a sequence" in ends.premises[0]
+
+
 def test_sequences_are_in_the_unit_of_the_rewards() -> None:
     log = next(adaptive(np.random.default_rng(1), 300, 1))
     euros = replace(log, reward=8.0 + 4.0 * log.reward)

@@ -97,6 +97,11 @@ def test_tail_index_is_that_of_the_draws(k: float) -> None:
     assert pareto_k(draws) == pytest.approx(k, abs=0.15)
 
 
+def test_an_exponential_tail_has_the_index_0() -> None:
+    draws = np.random.default_rng(1).exponential(size=20_000)
+    assert pareto_k(draws) == pytest.approx(0.0, abs=0.1)
+
+
 def test_bounded_weights_have_no_tail() -> None:
     assert pareto_k(np.repeat([1.0, 2.0, 5.0], 100)) == -np.inf
     assert pareto_k(np.random.default_rng(0).random(5000)) < 0.0

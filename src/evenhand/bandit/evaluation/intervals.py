@@ -15,12 +15,14 @@ from evenhand.bandit.evaluation.log import Log
 from evenhand.core import validate
 from evenhand.core.intervals import Interval
 from evenhand.core.state import Array
-from evenhand.inference.offpolicy import offpolicy, offpolicy_difference
+from evenhand.inference.offpolicy import adaptive, offpolicy, offpolicy_difference
 from evenhand.inference.sums import simultaneous
 
 RIGHT = "the propensities are right"
 MANY = "there are many rounds"
 FIXED = "the log's policy did not learn"
+PLANNED = "the number of rounds was fixed beforehand"
+SLOWLY = "no chance fell faster than 1/t"
 
 
 def kind_of(log: Log, interval: str | None, limits: RewardRange | None) -> tuple[str, RewardRange | None]:
@@ -92,4 +94,41 @@ def _by_round(target: Followed, limits: RewardRange) -> tuple[Array, Array]:
     return np.clip(np.divide(sums, weights, out=np.zeros_like(sums), where=weights > 0.0), 0.0, 1.0), weights
 
 
-INTERVALS: dict[str, Callable[..., Interval]] = {"normal": normal, "sequence": sequence}
+def one_look(
+    target: Followed,
+    other: Followed | None,
+    scores: Scores,
+    bias: Scores | None,
+    confidence: float,
+    limits: RewardRange | None,
+) -> Interval:
+    """For policies that learn, at a number of rounds that was fixed beforehand, by `adaptive`."""
+    log = target.log
+    refused = _refused(target, other, confidence)
+    if refused is None and (log.rows > log.rounds or (log.sets[np.unique(log.available)].sum(axis=1) > 2).any()):
+        why = (
+            "one look needs the chances of all items in every round, which only a log of two items says; use a sequence"
+        )
+        refused = Interval(math.nan, math.nan, confidence, "not_claimed", (why,))
+    if refused is not None:
+        return refused
+    value, square = 0.0, 0.0
+    for sign, one in ((1.0, target), (-1.0, other)):
+        if one is not None:
+            middle, reach = _adaptive(one, confidence)
+            value, square = value + sign * middle, square + reach**2
+    reach = math.sqrt(square)
+    return Interval(value - reach, value + reach, confidence, "holds_if", (RIGHT, PLANNED, SLOWLY))
+
+
+def _adaptive(target: Followed, confidence: float) -> tuple[float, float]:
+    """The value of a target on a log of two items, and half the length of its interval."""
+    first, rest = target.log.propensity, 1.0 - target.log.propensity
+    other = 1.0 - target.propensity  # the target's chance of the item that did not play
+    needed = target.propensity**2 / first + np.divide(other**2, rest, out=np.zeros_like(rest), where=other > 0.0)
+    scores = target.model + target.weight * (target.log.reward - target.guess)
+    value, reach = adaptive(scores, 1.0 / needed, confidence)
+    return float(value), float(reach)
+
+
+INTERVALS: dict[str, Callable[..., Interval]] = {"normal": normal, "sequence": sequence, "one look": one_look}
