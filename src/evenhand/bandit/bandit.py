@@ -607,11 +607,10 @@ class Bandit:
             >>> answer.stop, answer.candidates, answer.claim
             (True, ('tea',), 'holds_if')
         """
-        from evenhand.bandit.audit.account import Account
         from evenhand.bandit.audit.stopping import stopping
 
         received.close(self._record, clock(now))
-        return stopping(Account(self._record), delta, epsilon, best)
+        return stopping(self._record, delta, epsilon, best)
 
     def health(self, now: float | None = None) -> AllocationHealth:
         """What needs attention: promises in arrears, estimates that cannot be trusted, rewards that stay away.

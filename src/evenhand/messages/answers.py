@@ -398,7 +398,8 @@ class Stopping(Answer):
     # rounds from now until one may likely stop, at the present shares: earliest and latest; null where that is not
     # within ten times the rounds so far, or not foreseen
     rounds: Annotated[tuple[int | None, ...], Len(2, 2)]
-    # `holds_if` the premises are true; `not_claimed` where one is known to be false, and then nothing may be stopped
+    # `holds` in any case, or `holds_if` the premises are true; `not_claimed` where one is known to be false, and then
+    # nothing may be stopped
     claim: Claim
     premises: tuple[str, ...]  # on which the answer rests, or why nothing is claimed: clauses without a full stop
     sentences: tuple[str, ...]  # the same in words

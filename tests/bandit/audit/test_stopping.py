@@ -117,6 +117,19 @@ def test_before_the_first_reward_nothing_is_sure() -> None:
     assert len(answer.sentences) == 2
 
 
+def test_differences_weighted_by_known_chances_come_first_and_need_no_steady_means() -> None:
+    bandit, rng = Bandit(ARMS[:2], "fair_random", fractions=0.2, seed=1), np.random.default_rng(0)
+    for round in range(3000):  # a common step, with which the arms' own means would not compare
+        decision = bandit.decide(now=0.0)
+        mean = {"tea": 0.5, "coffee": 0.2}[decision.names[0]] + 0.3 * (round > 1500)
+        bandit.observe(decision.id, {decision.names[0]: float(rng.random() < mean)}, now=1.0)
+    answer = bandit.stopping(now=1.0)
+    assert (answer.stop, answer.chosen, answer.claim, answer.premises) == (True, ("tea",), "holds", ())
+    assert "whatever changes over time" in str(answer)
+    few = played("floor_ts", rounds=400, fractions=0.2).stopping(now=1.0)
+    assert (few.stop, few.claim) == (False, "holds_if")
+
+
 def test_a_retired_arm_is_no_candidate() -> None:
     bandit = played(rounds=300)
     bandit.retire("coffee")

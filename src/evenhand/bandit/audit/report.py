@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.differences import MOST, differences
 from evenhand.bandit.audit.stopping import stopping
 from evenhand.bandit.record import Record
@@ -98,7 +97,7 @@ def reported(record: Record, audit: Audit) -> Reported:
     """What a report says beside the audit; before the first round, and of a single arm, nothing."""
     if not audit.round or np.count_nonzero(record.arms.active) <= record.plays:
         return Reported(audit)
-    answer, pairs = stopping(Account(record), 0.05, 0.0, None), math.comb(np.count_nonzero(record.arms.active), 2)
+    answer, pairs = stopping(record, 0.05, 0.0, None), math.comb(np.count_nonzero(record.arms.active), 2)
     return Reported(audit, answer, () if record.by_totals or pairs > MOST else differences(record))
 
 

@@ -11,11 +11,14 @@ import numpy as np
 
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.costing import shares_for
+from evenhand.bandit.audit.differences import MOST, differences
+from evenhand.bandit.record import Record
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, number_of, shown
 from evenhand.core.state import Array
 from evenhand.inference.stopping import FARTHEST, BestArms, best_arms, gaining, rounds_to_go
 from evenhand.inference.sums import Sums, mean, simultaneous
+from evenhand.judgement.differences import STEADY
 from evenhand.judgement.sentences import listed, percent
 from evenhand.messages.answers import Stopping
 from evenhand.messages.audit_text import plain
@@ -66,20 +69,57 @@ class Seen(NamedTuple):
     number: Array
 
 
-def stopping(account: Account, delta: float, epsilon: float, best: int | str | None) -> Stopping:
+def stopping(record: Record, delta: float, epsilon: float, best: int | str | None) -> Stopping:
     """Whether one may stop.
 
-    The worst case of all rewards that are not known is tried first, as it needs no premise of them. Where it does not
-    suffice, those that are known count alone: so an answer that names the premise is wrong with a probability of δ if
-    it is true, and one that does not, in any case.
+    Where chances are known, differences weighted by them come first, with half of δ, as they hold whatever changes over
+    time. The other half, or all of it, is for likelihood ratios. There the worst case of all rewards that are not known
+    is tried first, as it needs no premise of them. Where it does not suffice, those that are known count alone: so an
+    answer that names a premise is wrong with a probability of δ if it is true, and one that does not, in any case.
     """
+    account = Account(record)
     asked = question(account, delta, epsilon, best)
+    drawn = any(table.able is not None and table.rounds for table in record.scores.tables)
+    if not drawn or asked.best != 1 or not 2 <= np.count_nonzero(account.active) <= MOST:
+        return _by_likelihood(account, asked, asked)
+    half = asked._replace(delta=delta / 2.0)
+    other = _by_likelihood(account, asked, half)
+    return _by_differences(record, asked, half, other.chosen[0]) or other
+
+
+def _by_differences(record: Record, asked: Question, half: Question, leader: str) -> Stopping | None:
+    """That one may stop since all others are worse on average over all rounds; None where that is not known."""
+    found = differences(record, leader, confidence=1.0 - half.delta)
+    premises = list(dict.fromkeys(premise for one in found for premise in one.interval.premises))
+    far = max(one.interval.high for one in found)
+    if STEADY in premises or (far >= 0.0 and not 0.0 < far <= asked.epsilon):
+        return None
+    account = Account(record)
+    by = account.words.amount(f"{far:.3g}")
+    name = plain(leader)
+    said = f"{name} is the best arm" if far < 0.0 else f"no other arm is better than {name} by {by} per play"
+    text = f"Yes: {said}, on average over all rounds (error at most {percent(asked.delta)})."
+    rest = f"if {listed(premises)}" if premises else "whatever changes over time"
+    return Stopping(
+        stop=True,
+        candidates=(leader, *(one.first for one in found if one.interval.high >= 0.0)),
+        chosen=(leader,),
+        epsilon_now=max(far, 0.0),
+        rounds=(0, 0),
+        claim="holds_if" if premises else "holds",
+        premises=tuple(premises),
+        sentences=(account.say(text), account.say(f"This holds however often one looks, {rest}.")),
+    )
+
+
+def _by_likelihood(account: Account, wanted: Question, asked: Question) -> Stopping:
+    """Whether one may stop by likelihood ratios; they may have a part of δ only."""
     known, all_plays = _seen(account, account.known, account.known), _seen(account, account.certain, account.pulls)
     found, open_rewards = _found(account, asked, all_plays), round(float((all_plays.most - all_plays.least).sum()))
     independent = False
     if account.missing != "zero" and open_rewards and not _stops(account, asked, found):
         found, independent = _found(account, asked, known), True  # with "zero", failures come late, successes early
-    return _answer(account, asked, found, known, _premises(account, open_rewards, independent))
+    return _answer(account, asked, found, known, _premises(account, open_rewards, independent), wanted.delta)
 
 
 def _seen(account: Account, certain: Array, count: Array) -> Seen:
@@ -141,7 +181,9 @@ def _premises(account: Account, open_rewards: int, independent: bool) -> Premise
     return Premises(tuple(false), tuple(clauses))
 
 
-def _answer(account: Account, asked: Question, found: BestArms, known: Seen, premises: Premises) -> Stopping:
+def _answer(
+    account: Account, asked: Question, found: BestArms, known: Seen, premises: Premises, delta: float
+) -> Stopping:
     low, high = account.limits
     claimed, stops = not premises.false, _stops(account, asked, found)
     means = known.least / np.maximum(known.number, 1.0)
@@ -150,7 +192,8 @@ def _answer(account: Account, asked: Question, found: BestArms, known: Seen, pre
     chosen = tuple(account.names[place] for place in order if found.chosen[place])
     epsilon = found.epsilon * (high - low)
     rounds: Any = (0, 0) if stops else _rounds(account, asked, known, means)
-    lines = _sentences(account, asked, candidates, chosen, epsilon, found.certain, stops and claimed, rounds, premises)
+    said = asked._replace(delta=delta)
+    lines = _sentences(account, said, candidates, chosen, epsilon, found.certain, stops and claimed, rounds, premises)
     return Stopping(
         stop=stops and claimed,
         candidates=candidates,

@@ -146,7 +146,7 @@ class ReadStopping(Reading[Stopping]):
 
     def run(self, context: CommandContext) -> Stopping:
         """The answer as of now."""
-        return stopping(Account(context.allocation.bandit), self.delta, self.epsilon, self.best)
+        return stopping(context.allocation.bandit, self.delta, self.epsilon, self.best)
 
 
 @dataclass(frozen=True)
