@@ -115,6 +115,9 @@ def test_before_the_first_round_and_without_a_promise() -> None:
         assert "Nothing has been decided yet." in text
         assert "No arm and no promise was changed." in text
     assert "No cost is stated" in text
+    assert "Nothing is promised, or no promise has begun." in text
+    assert "No reward of a single play is known." in text
+    assert "The intervals hold" not in text
 
 
 def test_what_is_missing_is_counted_as_the_audit_has_it() -> None:

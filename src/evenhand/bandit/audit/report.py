@@ -42,7 +42,8 @@ COST = (
     "reward per round without promises less that with those of today, as if every arm were always available. Both are "
     "computed from estimates; their intervals hold at all times at once, whatever the missing rewards are."
 )
-NO_COST = "No cost is stated: nothing is promised, or nothing has been decided yet."
+NO_PROMISE = "Nothing is promised, or no promise has begun."
+NO_COST = "No cost is stated: no share is promised, or nothing has been decided yet."
 TOTALS = "Rewards arrive as totals that name no arm, so that none of them can be pending or lost by itself."
 UNSTORED = "This allocation is in no database, so that its events cannot be replayed."
 VERIFIED = (
@@ -139,12 +140,13 @@ def _promised(audit: Audit) -> Iterator[str]:
     bars = [html.Bar(_name(one), one.share or 0.0, one.promised, colour=int(one.verdict == "missed")) for one in lines]
     yield html.chart(bars, caption=audit.words.say(CHART))
     yield _table(audit, PROMISES, lines)
-    yield html.paragraph(AHEAD) if lines else ""
-    for one in [line for line in lines if line.verdict in ("missed", "undecided")][:NAMED]:
+    yield html.paragraph(AHEAD) if any(one.deficit is not None for one in lines) else ""
+    for one in [line for line in lines if line.verdict != "kept" or line.promised is None][:NAMED]:
         yield html.paragraph(f"{text.plain(one.arm)}: {text.harmless(one.reason)}")
     bounds = sorted(audit.bounds, key=_urgency)
     heads, *rows = text.bounds_rows(bounds)
     yield "<h4>Promises to groups, and largest shares</h4>" if bounds else ""
+    yield "" if lines or audit.bounds else html.paragraph(NO_PROMISE)
     verdicts = [one.standing or NOT_YET for one in bounds]
     yield _table(audit, _places(*heads, "verdict"), [(*row, one) for row, one in zip(rows, verdicts, strict=True)])
     ended = [line for line in audit.ledger if line.until is not None]
@@ -173,9 +175,9 @@ def _sure(audit: Audit, stopping: Stopping | None, found: Sequence[Difference]) 
     yield "<h4>May one stop?</h4>" if stopping else ""
     yield from (html.paragraph(text.harmless(one)) for one in (stopping.sentences if stopping else ()))
     yield from (html.paragraph(_sentence(one)) for one in audit.notes() if one != text.cost(audit.cost, audit.words))
-    yield "<h4>Mean rewards</h4>"
-    yield html.paragraph(audit.words.say(INTERVALS))
     lines = sorted((one for one in audit.lines if one.estimate is not None), key=lambda one: -one.all_plays)
+    yield "<h4>Mean rewards</h4>" if lines else html.paragraph("No reward of a single play is known.")
+    yield html.paragraph(audit.words.say(INTERVALS)) if lines else ""
     bars = [html.Bar(_name(one), one.estimate or 0.0, None, one.low, one.high) for one in lines]
     yield html.chart(bars, caption=audit.words.say(MEANS))
     yield _table(audit, REWARDS, lines)
