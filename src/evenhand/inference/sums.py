@@ -22,7 +22,7 @@ REACHES = (0.25, 0.75)  # u, the part of 1 that a tilted score may be below 0
 
 @dataclass(frozen=True, eq=False)
 class Sums:
-    """Running sums of values in [0, 1], each (…,).
+    """Running sums of values in [0, 1] that are known, each (…,).
 
     The spread is ``Σ (r − r̂)²``, where r̂ in [0, 1] was fixed before r was known, such as the mean of the values before
     (0.5 at first). Where a value's delay may depend on it, r̂ must have been fixed when the arm was chosen.

@@ -7,13 +7,8 @@ from typing import Literal
 from evenhand.core.intervals import Difference, Interval
 from evenhand.judgement.sentences import listed
 
-#: Premises, as clauses after "if".
+#: The premise of a difference of two sequences, as a clause after "if".
 STEADY = "nothing common changed over time"
-ALIKE = "whether a reward is lost depends neither on the arm nor on its value"
-CLOSED = "rewards that are not known by now never come and are the smallest"
-ONCE = "one looked once, after a number of rounds that was fixed beforehand"
-#: Why nothing is claimed, as clauses after "since".
-MOVED = "the means changed over time"
 
 
 def verdict(low: float, high: float) -> Literal["larger", "smaller", "undecided"]:

@@ -111,6 +111,14 @@ def test_several_best_arms_and_those_that_promises_leave_more() -> None:
     assert len(early.candidates) == 3
 
 
+def test_rewards_that_are_not_known_count_once_as_plays() -> None:
+    """Half of them: 0.25 is what the worst of these alone leaves, to which chance adds a tenth."""
+    bandit = played(
+        "group_ts", rounds=3000, reported=0.5, fractions=0.1, caps=[1.0, 0.4, 1.0], window=10.0, missing="zero"
+    )
+    assert bandit.stopping(best="promises", now=1.0).epsilon_now > 0.3
+
+
 def test_before_the_first_reward_nothing_is_sure() -> None:
     answer = Bandit(ARMS, "ucb1").stopping()
     assert (answer.stop, answer.candidates, answer.rounds) == (False, ARMS, (None, None))

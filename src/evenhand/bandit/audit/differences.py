@@ -32,7 +32,7 @@ from evenhand.core.errors import EvenhandError
 from evenhand.core.intervals import Claim, Difference, Interval
 from evenhand.core.state import Array, Mask
 from evenhand.inference import Scores, Sums, difference, mean, simultaneous, weighted
-from evenhand.judgement.differences import compared
+from evenhand.judgement.differences import STEADY, compared
 
 MOST = 2_000  # comparisons at once
 PART = 0.1  # of the rounds in which both had a known chance, from which on rewards are weighted
@@ -270,7 +270,7 @@ def _claimed(apart: bool, kinds: Mask, changed: Sequence[str], common: Sequence[
         return "not_claimed", tuple(f"a change of the mean reward of {arm} was found" for arm in changed)
     premises = [*common]
     if apart:
-        premises.append("nothing common changed over time")
+        premises.append(STEADY)
     else:
         premises += ["nothing common changed within a lease"] * bool(kinds[0])
         premises += ["a unit that comes again earns like a new one"] * bool(kinds[1])

@@ -138,8 +138,8 @@ def _found(account: Account, asked: Question, seen: Seen) -> BestArms:
         promised = 0.0 if account.fractions is None else float(account.fractions[account.active].sum())
         return replace(one, epsilon=one.epsilon * max(1.0 - promised, 0.0))
     at, arms = np.flatnonzero(account.active), len(account.names)
-    sums = Sums(seen.number[at], seen.least[at])
-    low, high = mean(sums, simultaneous(1.0 - asked.delta, len(at)), (seen.most - seen.least)[at])
+    unknown = (seen.most - seen.least)[at]
+    low, high = mean(Sums(seen.number[at] - unknown, seen.least[at]), simultaneous(1.0 - asked.delta, len(at)), unknown)
     floors = np.zeros(arms) if account.fractions is None else account.fractions
     caps = np.ones(arms) if account.caps is None else account.caps
     gain = gaining(low, high, partial(shares_for, account), floors[at], caps[at])
