@@ -78,13 +78,15 @@ def _show_grades(console: Console, grades: Mapping[str, Grade]) -> None:
     console.print(table)
 
 
-def _claim(one: Evaluation) -> str:
+def _claim(result: Evaluation) -> str:
     """What is claimed of the intervals."""
-    known = [estimate.interval for estimate in one.estimates.values()]
+    known = [estimate.interval for estimate in result.estimates.values()]
     premises = next((found.premises for found in known if found.claim != "not_claimed"), None)
-    if premises is None:
-        return "no interval is claimed: " + "; ".join(dict.fromkeys(one for found in known for one in found.premises))
-    return "the intervals hold if " + ", ".join(premises)
+    refused = dict.fromkeys(one for found in known if found.claim == "not_claimed" for one in found.premises)
+    said = ["the intervals hold if " + ", ".join(premises)] if premises else []
+    more = [one for one in refused if not any(one in grade.reasons for grade in result.grades.values())]
+    why = ": " + "; ".join(more) if more else ", as the warnings say"
+    return "; ".join([*said, *([f"no interval is claimed{why}"] if refused else [])])
 
 
 def _shares(items: tuple[str, ...], columns: Mapping[str, Array]) -> Table:

@@ -16,7 +16,8 @@ from evenhand.bandit.evaluation.followed import Model, followed
 from evenhand.bandit.evaluation.log import Log
 from evenhand.bandit.evaluation.targets import FixedShares, as_target
 from evenhand.core.errors import EvenhandError
-from tests.bandit.evaluation.logs import MEANS, USED, WANTED, adaptive, drawn, even, fixed, simulated
+from evenhand.inference.offpolicy import offpolicy_difference
+from tests.bandit.evaluation.logs import MEANS, USED, WANTED, adaptive, drawn, even, fixed, log_of, simulated
 
 
 def test_differences_are_paired() -> None:
@@ -178,6 +179,9 @@ def test_differences_of_targets_on_a_log_that_learned() -> None:
         (difference,) = evaluate(log, {"0": {"0": 1}, "1": {"1": 1}}).differences
         missed += not difference.interval.low <= 0.3 <= difference.interval.high
     assert missed <= 5
+    weights = [(item == place) / propensity for place in (1, 0)]
+    expected = [float(end) for end in offpolicy_difference(reward, *weights)]
+    assert [difference.interval.low, difference.interval.high] == pytest.approx(expected)
 
 
 def test_one_look_covers_and_is_narrower_than_the_sequence() -> None:
@@ -231,6 +235,15 @@ def test_several_plays_a_round_have_sequences_too() -> None:
         truths = (WANTED @ MEANS, MEANS[2], MEANS[2] - WANTED @ MEANS)
         missed += any(not one.low <= truth <= one.high for one, truth in zip(ends, truths, strict=True))
     assert missed <= 4
+
+
+def test_nothing_is_claimed_where_the_propensities_contradict_the_log() -> None:
+    log = log_of(["a", "b"] * 200, [1, 0] * 200, [0.2, 0.3] * 200)
+    found = evaluate(log, "uniform", interval="sequence")
+    interval = found.estimates["uniform"].interval
+    assert (interval.claim, np.isnan(interval.low)) == ("not_claimed", True)
+    assert "no value agrees with the log" in interval.premises[0]
+    assert found.grade.answer == "no"
 
 
 def test_nothing_is_claimed_where_an_item_had_no_chance() -> None:

@@ -19,6 +19,7 @@ THIN = 0.01  # effective plays, as a part of all, below which there is a warning
 FEWEST = 30.0  # effective plays below which the log does not answer
 FEW = 0.1  # part of the squared error of SNIPS above which there is a warning about a single play
 FAR = 4.0  # standard errors by which the mean weight may differ from 1
+WRONG = 0.2  # difference of the mean weight from 1 above which the log does not answer
 ROUNDED = 0.01  # and an additional difference, since propensities in files are rounded
 UNSEEN = 0.05  # part of the target's plays without a chance in the log above which the log does not answer
 TAIL = 0.7  # tail index of the weights above which a mean is unreliable
@@ -83,9 +84,11 @@ def graded(target: Followed) -> Grade:
     lost, never = without_chance(target), (np.bincount(log.item, minlength=len(log.items)) == 0) & (target.shares > 0.0)
     overlap = 1.0 - max(float(target.shares[never].sum()), float(lost.mean()))
     tail, p_value = pareto_k(weight), drift(target)
-    fatal, care = _missing(target, lost, never), [*_uneven(target, tail), *_wrong(target, bool(never.any()), p_value)]
+    fatal, care = _missing(target, lost, never), [*_uneven(target, tail), *_changed(target, p_value)]
     if overlap >= 1.0 - UNSEEN and weight.any():
         fatal, care = [], [*fatal, *care]
+    if not never.any() and weight.any() and (wrong := _wrong(target)):
+        (fatal if abs(float(target.weights.mean()) - 1.0) > WRONG else care).append(wrong)
     if 0.0 < target.effective < FEWEST:
         fatal.append(f"{target.effective:,.0f} plays are too few")
     return Grade(
@@ -148,20 +151,24 @@ def _uneven(target: Followed, tail: float) -> list[str]:
     return reasons
 
 
-def _wrong(target: Followed, never: bool, p_value: float) -> list[str]:
-    """Whether the propensities fit, and the rewards stayed the same."""
-    reasons, weights = [ESTIMATED] if target.log.estimated else [], mean(target.weights)
-    if not never and target.weight.any() and abs(weights.value - 1.0) > FAR * weights.stderr + ROUNDED:
-        reasons.append(
-            f"the mean weight is {weights.value:.3g} ± {weights.stderr:.2g} and should be 1: the propensities are "
-            "wrong, some items are never played in some rounds, or rows are missing"
-        )
-    if p_value < CHANGED:
-        reasons.append(
-            "the rewards of the items differ between the first and the second half of the log: the estimates are for "
-            "its own time, and not for any other"
-        )
-    return reasons
+def _wrong(target: Followed) -> str:
+    """Why the propensities do not fit; nothing where they do."""
+    weights = mean(target.weights)
+    if abs(weights.value - 1.0) <= FAR * weights.stderr + ROUNDED:
+        return ""
+    return (
+        f"the mean weight is {weights.value:.3g} ± {round(weights.stderr, 9):.2g} and should be 1: the propensities "
+        "are wrong, some items are never played in some rounds, or rows are missing"
+    )
+
+
+def _changed(target: Followed, p_value: float) -> list[str]:
+    """Whether propensities were estimated, and whether the rewards stayed the same."""
+    drifted = (
+        "the rewards of the items differ between the first and the second half of the log: the estimates are for "
+        "its own time, and not for any other"
+    )
+    return [*([ESTIMATED] if target.log.estimated else []), *([drifted] if p_value < CHANGED else [])]
 
 
 def drift(target: Followed) -> float:

@@ -21,6 +21,7 @@ from evenhand.inference.sums import simultaneous
 RIGHT = "the propensities are right"
 MANY = "there are many rounds"
 FIXED = "the log's policy did not learn"
+CONTRADICTED = "no value agrees with the log: its propensities are wrong, or rows are missing"
 PLANNED = "the number of rounds was fixed beforehand"
 SLOWLY = "no chance fell faster than 1/t"
 
@@ -84,12 +85,16 @@ def sequence(
         above = offpolicy(rewards, weights, confidence=half)
         below = offpolicy(*_by_round(other, limits), confidence=half)
         least, most = float(width * (above[0] - below[1])), float(width * (above[1] - below[0]))
+    if least > most:
+        return Interval(math.nan, math.nan, confidence, "not_claimed", (CONTRADICTED,))
     return Interval(least, most, confidence, "holds_if", (RIGHT, f"all rewards lie in [{low:g}, {limits.high:g}]"))
 
 
 def _by_round(target: Followed, limits: RewardRange) -> tuple[Array, Array]:
     """(rounds,), the weighted mean of the rewards of each round on the scale [0, 1], and its weight."""
     scaled = (target.log.reward - limits.low) / (limits.high - limits.low)
+    if target.log.rows == target.log.rounds:
+        return scaled, target.weight
     weights, sums = target.weights, target.sums(target.weight * scaled)
     return np.clip(np.divide(sums, weights, out=np.zeros_like(sums), where=weights > 0.0), 0.0, 1.0), weights
 
