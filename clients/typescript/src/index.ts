@@ -243,7 +243,7 @@ export function createClient({ url, key, fetch = globalThis.fetch, ...limits }: 
 
     /** What promised shares would cost in the long run; `promises` are for every active arm. */
     async price(name: string, promises?: number[]): Promise<Price> {
-      const params = { path: path({ name }), query: { promise: promises?.join(",") } };
+      const params = { path: path({ name }), query: promises === undefined ? {} : { promise: promises.join(",") } };
       return given((await http.GET("/v1/allocations/{name}/price", { params })).data);
     },
 

@@ -184,6 +184,8 @@ test("what is read only", async () => {
   assert.deepEqual([fucb?.promises, fucb?.parameters[0]?.name], ["share", "fractions"]);
   assert((await client.allocations()).some((allocation) => allocation.name === "drinks"));
   const { round } = await client.describe("drinks");
+  const answer = await client.stopping("drinks", { delta: 0.1, best: 1 });
+  assert.deepEqual([answer.stop, answer.candidates.length], [false, 2]);
   const compared = await client.differences("drinks", { assume: "lost independently" });
   assert.equal(compared.differences.length, compared.sentences.length);
   const audit = await client.audit("drinks", 1);
