@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from evenhand.bandit import Bandit
+from evenhand.bandit.audit.costing import most_missed
 from evenhand.core.state import Array
 from evenhand.environment.availability import Always
 from evenhand.inference.means import shrunk
@@ -83,6 +84,19 @@ def test_the_interval_with_groups_holds_every_price_and_its_ends_are_reached(see
     assert most == pytest.approx(max(prices), abs=1e-9)
     ends = np.unique(np.concatenate([low, low + width]))
     assert least == pytest.approx(min(price(np.clip(end, low, low + width)) for end in ends), abs=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_was_missed_at_most_is_reached_and_never_exceeded(seed: int) -> None:
+    low, high, given, plays, draws = problem(seed)
+    active = np.arange(len(low)) != (len(low) if seed % 3 else 0)  # in some an arm is retired
+    plays = min(plays, int(active.sum()))
+    most = most_missed(low, high, given, active, plays)
+    corners = np.array(list(product(*zip(low, high, strict=True))))
+    drawn = low + (high - low) * draws.random((2000, len(low)))
+    means = np.concatenate([corners, drawn])
+    best = np.sort(means[:, active], axis=1)[:, -plays, np.newaxis]
+    assert (np.maximum(best - means, 0.0) @ given).max() == pytest.approx(most, abs=1e-12)
 
 
 def test_the_largest_price_of_many_sets_is_bounded() -> None:

@@ -98,10 +98,27 @@ class _Prices:
 
     def incurred_ends(self) -> tuple[float, float]:
         """The range of what was incurred."""
-        return self._missed(self.low_here, self.high_here), self._missed(self.high_here, self.low_here)
+        low, high = self.low_here, self.high_here
+        if len(low) > BOUNDED:
+            return self._missed(low, high), self._missed(high, low)
+        return self._missed(low, high), most_missed(low, high, self.given, self.active, self.account.plays)
 
     def _missed(self, best: Array, means: Array) -> float:
         return float(np.maximum(np.sort(best[self.active])[-self.account.plays] - means, 0.0) @ self.given)
+
+
+def most_missed(low: Array, high: Array, given: Array, active: Mask, plays: int) -> float:
+    """The largest ``Σ_i g_i (b − μ_i)⁺`` over all means within intervals, with the m-th largest mean b of active arms.
+
+    Then some active arm has its upper end, which is b; m − 1 others, whose upper ends are no lower, are above it; and
+    all others have their lower ends. The first m miss nothing: of the m − 1, those are left out that would miss least.
+    """
+    missed = given * np.maximum(high[:, np.newaxis] - low, 0.0)  # (arm that is the m-th, arm)
+    total = missed.sum(axis=1) - missed.diagonal()
+    above = active & (high >= high[:, np.newaxis])
+    np.fill_diagonal(above, val=False)
+    total -= np.sort(np.where(above, missed, np.inf), axis=1)[:, : plays - 1].sum(axis=1)
+    return float(total[active].max())
 
 
 def _likely(account: Account, counted: Mask, plays: Array | float = 0.0, sums: Array | float = 0.0) -> Array:
