@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -118,19 +118,13 @@ class ResultTables:
         Returns:
             Columns ``policy``, ``lane``, ``round``, and the names of the measures.
         """
-        import pandas as pd
 
-        frames = []
-        for label, result in self.policies.items():
+        def columns(label: str, result: PolicyResult) -> dict[str, Any]:
             lanes = result.pulls.shape[1]
-            columns: dict[str, Any] = {
-                "policy": label,
-                "lane": np.tile(np.arange(lanes, dtype=np.int32), len(self.rounds)),
-                "round": np.repeat(self.rounds, lanes),
-            }
-            frames.append(pd.DataFrame(columns | {name: curve.ravel() for name, curve in result.curves.items()}))
-        table = pd.concat(frames, ignore_index=True)
-        return table.astype({"policy": "category"})[["policy", "lane", "round", *self.measures]]
+            lane, round = np.tile(np.arange(lanes, dtype=np.int32), len(self.rounds)), np.repeat(self.rounds, lanes)
+            return {"lane": lane, "round": round, **{name: curve.ravel() for name, curve in result.curves.items()}}
+
+        return self._table(columns)[["policy", "lane", "round", *self.measures]]
 
     def arms(self) -> pd.DataFrame:
         """A row for each policy, lane, checkpoint and arm: plays, share of the rounds, and the share promised.
@@ -138,18 +132,15 @@ class ResultTables:
         Returns:
             Columns ``policy``, ``lane``, ``round``, ``arm``, ``pulls``, ``fraction`` and ``promised``.
         """
-        import pandas as pd
 
-        frames = []
-        for label, result in self.policies.items():
+        def columns(label: str, result: PolicyResult) -> dict[str, Any]:
             _, lanes, arms = result.pulls.shape
             shares, pages = self.promised[label], pages_of(self.information, label)
             if pages:
                 shares = np.array([np.atleast_2d(page.fractions) for page in in_force(pages, self.rounds)])
             promised = np.nan if shares is None else np.broadcast_to(shares, result.pulls.shape).ravel()
             round = np.repeat(self.rounds, lanes * arms)
-            columns = {
-                "policy": label,
+            return {
                 "lane": np.tile(np.repeat(np.arange(lanes, dtype=np.int32), arms), len(self.rounds)),
                 "round": round,
                 "arm": _categories(np.tile(np.arange(arms), len(self.rounds) * lanes), self.names),
@@ -157,8 +148,8 @@ class ResultTables:
                 "fraction": result.pulls.ravel() / round,
                 "promised": promised,
             }
-            frames.append(pd.DataFrame(columns))
-        return pd.concat(frames, ignore_index=True).astype({"policy": "category"})
+
+        return self._table(columns)
 
     def estimates(self) -> pd.DataFrame:
         """A row for each policy, lane and arm: the mean of its rewards and its score, at the end.
@@ -166,19 +157,23 @@ class ResultTables:
         Returns:
             Columns ``policy``, ``lane``, ``arm``, ``estimate`` and ``score``.
         """
-        import pandas as pd
 
-        frames = []
-        for label, result in self.policies.items():
+        def columns(label: str, result: PolicyResult) -> dict[str, Any]:
             lanes, arms = result.estimate.shape
-            columns = {
-                "policy": label,
+            return {
                 "lane": np.repeat(np.arange(lanes, dtype=np.int32), arms),
                 "arm": _categories(np.tile(np.arange(arms), lanes), self.names),
                 "estimate": result.estimate.ravel(),
                 "score": result.score.ravel(),
             }
-            frames.append(pd.DataFrame(columns))
+
+        return self._table(columns)
+
+    def _table(self, columns: Callable[[str, PolicyResult], dict[str, Any]]) -> pd.DataFrame:
+        """The rows of all policies, by what gives the columns of one, with its label in front."""
+        import pandas as pd
+
+        frames = [pd.DataFrame({"policy": label} | columns(label, result)) for label, result in self.policies.items()]
         return pd.concat(frames, ignore_index=True).astype({"policy": "category"})
 
     def summary(self, quantiles: Sequence[float] = QUANTILES) -> pd.DataFrame:
