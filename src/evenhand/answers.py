@@ -32,5 +32,6 @@ from evenhand.messages.lines import DeficitExcerpt as DeficitExcerpt
 from evenhand.messages.lines import History as History
 from evenhand.messages.lines import Line as Line
 from evenhand.messages.prices import ArmPrice as ArmPrice
+from evenhand.messages.prices import LogPrice as LogPrice
 from evenhand.messages.prices import Price as Price
 from evenhand.messages.prices import PricePoint as PricePoint

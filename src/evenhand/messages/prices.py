@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from annotated_types import Len
 
 from ..core import html
 from ..core.dataclasses import dataclass
@@ -91,7 +93,7 @@ class Price(Answer):
             label = f"in the first {self.rounds:,} rounds of {self.policy}, 95 of 100 runs"
             axes.plot(beside, run, "s", mfc="none", color="C1", label=label)
         axes.axhline(0.0, color="0.7", linewidth=0.8, zorder=0)
-        axes.legend(frameon=False)
+        figure.legend(frameon=False, loc="outside upper left")
         axes.set_xticks(places, [one.promise for one in self.curve])
         axes.set_xlim(-0.5, len(self.curve) - 0.5)
         axes.set_xlabel("promise to each arm")
@@ -102,3 +104,14 @@ class Price(Answer):
     @property
     def _in(self) -> str:
         return f" ({self.unit})" if self.unit else ""
+
+
+@dataclass(frozen=True)
+class LogPrice(Answer):
+    """What promises would cost by a log that was sent, and what an allocation that starts from it knows."""
+
+    price: Price  # in the long run; nothing is simulated
+    rewards: Annotated[tuple[float, ...], Len(2, 2)]  # the smallest and the largest reward, as said or as in the log
+    # by arm `plays`, the number of plays whose rewards are known, and `sum`, of these; as `start_from` takes it
+    start_from: Mapping[str, Mapping[str, float]]
+    notes: tuple[str, ...]  # how the rows were changed when they were read

@@ -77,6 +77,23 @@ class AllocationRequest(Request):
 
 
 @dataclass(frozen=True)
+class PriceRequest(Request):
+    """A log of decisions, and what is to be promised."""
+
+    __pydantic_config__: ClassVar[Json] = like(
+        {"log": "time,item,click\n1,tea,1\n2,mate,0\n3,mate,1\n", "promises": [0.1]}
+    )
+    log: Annotated[str, MinLen(1)]  # the text of a CSV file with a row per play
+    columns: Table = field(default_factory=dict)  # names of columns by what they are, such as `{"reward": "euros"}`
+    missing: Missing | None = None  # what a blank reward means; null: there are none
+    window: Annotated[Number, Gt(0.0), Le(1e10)] | None = None  # age from which a blank is final; null: any
+    # the smallest and the largest reward; null: as in the log
+    rewards: Annotated[list[Number], MinLen(2), MaxLen(2)] | None = None
+    # shares of the rounds, each for every arm; null: 5, 10 and 15%, or less for many arms
+    promises: Annotated[list[Number], MinLen(1), MaxLen(20)] | None = None
+
+
+@dataclass(frozen=True)
 class CountedRounds(Request):
     """Decisions for a number of rounds with the same arms available."""
 

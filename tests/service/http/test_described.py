@@ -103,6 +103,11 @@ def requests(ask: Asking) -> dict[tuple[str, str], list[Callable[[], httpx.Respo
             lambda: ask.get(f"{ONE}/stopping?delta=1"),
             lambda: ask.get(f"{ONE}/stopping?best=9"),
         ],
+        ("post", "/v1/price"): [
+            lambda: ask.post("/v1/price", {"log": "time,item,click\n1,tea,1\n2,mate,0\n", "promises": [0.1, 0.2]}),
+            lambda: ask.post("/v1/price", {"log": "time,item,click\n1,tea,1\n2,mate,0\n", "promises": [0.9]}),
+            lambda: ask.post("/v1/price", {"log": "time,item,euros\n1,tea,1\n"}),
+        ],
         ("get", f"{ROUTE}/price"): [
             lambda: ask.get(f"{ONE}/price?promise=0.1,0.2"),
             lambda: ask.get(f"{ONE}/price?promise=10"),

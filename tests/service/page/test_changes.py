@@ -17,6 +17,35 @@ from tests.service.running import Server
 # --- changes ----------------------------------------------------------------------------------------------------------
 
 
+def test_an_allocation_starts_from_a_log(server: Server, visiting: Visiting, tmp_path: Path) -> None:
+    """Upload, what the promise costs, create; a question of the reader is shown, and nothing is created by asking."""
+    rows = [f"{second},{('tea', 'mate <b>')[second % 2]},{(8, '')[second % 3 == 0]}" for second in range(400)]
+    (tmp_path / "sales.csv").write_text("\n".join(["time,product,euros", *rows]))
+    with visiting() as seen:
+        seen.pardoned.append("422")
+        page = seen.open()
+        page.get_by_role("link", name="New allocation").click()
+        page.get_by_label("CSV file with a row per decision").set_input_files(tmp_path / "sales.csv")
+        ask = page.get_by_role("button", name="What would it cost?")
+        ask.click()
+        expect(page.get_by_role("alert")).to_contain_text("has no column 'reward', but 'euros'")
+        page.get_by_role("combobox", name="Reward", exact=True).select_option("euros")
+        ask.click()
+        expect(page.get_by_role("alert")).to_contain_text("the reward is missing, as in 134 of 400 rows")
+        page.get_by_role("combobox", name="A blank reward means").select_option("zero")
+        ask.click()
+        expect(page.locator(".upload")).to_contain_text("A promise of 10 % to each of 2 arms would cost")
+        expect(page.get_by_label("Arm 1", exact=True)).to_have_value("mate <b>")
+        expect(page.get_by_label("Largest reward")).to_have_value("8")
+        expect(page.get_by_label("Promised, %").nth(1)).to_have_value("10")
+        page.get_by_label("Name of the allocation").fill("uploaded")
+        expect(page.locator(".preview")).to_contain_text("Can be kept")
+        page.get_by_role("button", name="Create the allocation").click()
+        expect(page.get_by_role("heading", level=1, name="uploaded")).to_be_visible()
+    lines = {line["arm"]: line for line in audit(server, "uploaded")["lines"]}
+    assert (lines["tea"]["learned_plays"], lines["tea"]["promised"]) == (200, 0.1)
+
+
 def test_create_change_and_close(server: Server, visiting: Visiting) -> None:
     with visiting() as seen:
         seen.pardoned.append("422")

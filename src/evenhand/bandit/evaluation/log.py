@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 import pandas as pd
@@ -265,41 +266,53 @@ def read_as(path: Path, reading: Reading) -> Log:
     """The log in a file, read in a given way; nothing is kept."""
     parquet = path.suffix == ".parquet"
     try:
-        frame, numbers = _parquet(path, reading) if parquet else _csv(path, reading)
+        if parquet:
+            frame, numbers = _parquet(path, reading)
+        else:
+            with path.open(newline="", encoding="utf-8-sig") as file:
+                frame, numbers = _csv(file, path, reading)
     except FileNotFoundError:
         raise DataError(f"there is no file {path}") from None
     except (OSError, UnicodeError, csv.Error, ArrowException) as error:
         reason = NOT_UTF8 if isinstance(error, UnicodeError) else error
         raise DataError(f"{path} cannot be read as a {'Parquet' if parquet else 'CSV'} file: {reason}") from None
-    if not parquet:
-        item = reading.names([*frame.columns], str(path))["item_id"]
-        frame[item] = frame[item].str.replace(QUOTED, "", regex=True)
     log = _log(frame, reading, str(path), numbers)
     kept = kept_with(path) != Reading()
     return replace(log, notes=(*log.notes, f"read as {kept_at(path).name} says")) if kept else log
 
 
-def _csv(path: Path, reading: Reading) -> tuple[pd.DataFrame, Index]:
+def parse(text: str, reading: Reading, source: str = "the file") -> Log:
+    """The log in the text of a CSV file."""
+    try:
+        frame, numbers = _csv(io.StringIO(text.removeprefix("\ufeff"), newline=""), Path(source), reading)
+    except csv.Error as error:
+        raise DataError(f"{source} cannot be read as a CSV file: {error}") from None
+    return _log(frame, reading, source, numbers)
+
+
+def _csv(file: TextIO, path: Path, reading: Reading) -> tuple[pd.DataFrame, Index]:
     """The columns that are read, as strings, and the line in which each row ends."""
     numbers: list[int] = []
     csv.field_size_limit(LARGEST_CELL)
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.reader(file, strict=True)
-        header = [name.strip() for name in next(reader, [])]
-        check_header(path, header)
-        wanted = list(dict.fromkeys(reading.names(header, str(path)).values()))
-        places = [header.index(name) for name in wanted]
-        cells: list[list[str]] = [[] for _ in wanted]
-        for line in reader:
-            if not any(line):
-                continue
-            if len(line) != len(header):
-                sizes = f"{number_of(len(line), 'cell')} for {number_of(len(header), 'column')}"
-                raise DataError(f"{path}, row {reader.line_num}: {sizes}")
-            numbers.append(reader.line_num)
-            for column, place in zip(cells, places, strict=True):
-                column.append(line[place].strip())
-    return pd.DataFrame(dict(zip(wanted, cells, strict=True)), dtype=object), np.array(numbers, dtype=np.intp)
+    reader = csv.reader(file, strict=True)
+    header = [name.strip() for name in next(reader, [])]
+    check_header(path, header)
+    known = reading.names(header, str(path))
+    wanted = list(dict.fromkeys(known.values()))
+    places = [header.index(name) for name in wanted]
+    cells: list[list[str]] = [[] for _ in wanted]
+    for line in reader:
+        if not any(line):
+            continue
+        if len(line) != len(header):
+            sizes = f"{number_of(len(line), 'cell')} for {number_of(len(header), 'column')}"
+            raise DataError(f"{path}, row {reader.line_num}: {sizes}")
+        numbers.append(reader.line_num)
+        for column, place in zip(cells, places, strict=True):
+            column.append(line[place].strip())
+    frame = pd.DataFrame(dict(zip(wanted, cells, strict=True)), dtype=object)
+    frame[known["item_id"]] = frame[known["item_id"]].str.replace(QUOTED, "", regex=True)
+    return frame, np.array(numbers, dtype=np.intp)
 
 
 def _parquet(path: Path, reading: Reading) -> tuple[pd.DataFrame, Index]:

@@ -51,6 +51,7 @@ VALUES: dict[str, Callable[[Settings], int]] = {
     "decide": lambda settings: settings.max_arms + 2 * settings.max_batch + 100,
     "lease": lambda settings: settings.max_arms + 2 * settings.max_batch + 100,
     "reward": lambda settings: 5 * settings.max_batch + 100,  # each of its own decision
+    "price_log": lambda settings: settings.max_body,  # commas of a file; their number still counts as work
     "report": lambda settings: 3 * REPORTED * settings.max_batch + 100,  # a position and a value for each
 }
 

@@ -17,7 +17,7 @@ from starlette.concurrency import run_in_threadpool
 from evenhand.messages import answers, requests
 from evenhand.messages.audit import Audit
 from evenhand.messages.changes import AddArm, ArmValues, Change, Erase
-from evenhand.messages.prices import Price
+from evenhand.messages.prices import LogPrice, Price
 from evenhand.service.http.addresses import check_registered
 from evenhand.service.http.dependencies import (
     Administrator,
@@ -37,6 +37,7 @@ from evenhand.service.http.dependencies import (
 )
 from evenhand.service.http.limits import check_arms, check_batch, check_propensities, check_report
 from evenhand.service.http.problems import JsonResponse, Refused, documented
+from evenhand.service.http.uploads import priced_log
 from evenhand.service.json import encode_by_pieces
 from evenhand.service.store import Change as MakeChange
 from evenhand.service.store import (
@@ -241,6 +242,15 @@ async def create(
         return await _planned(await run_in_threadpool(partial(service.store.plan, **options, rewards=(low, high))))
     new = await run_in_threadpool(partial(service.store.create, **options, rewards=(low, high), api_key=caller.id))
     return JsonResponse(await service.run(message.name, Describe()), 201 if new else 200)
+
+
+@route(router.post, "/v1/price", "allocations", LogPrice, ["infeasible"], body=True)
+async def price_log(caller: Administrator, service: Services, message: requests.PriceRequest) -> Response:
+    """Say what promised shares would cost, by a log of decisions that is sent with the request and not kept.
+
+    The answer has what a new allocation takes as `start_from`, too.
+    """
+    return JsonResponse(await run_in_threadpool(priced_log, message))
 
 
 async def _planned(plan: answers.Plan) -> Response:

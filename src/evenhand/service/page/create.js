@@ -9,6 +9,7 @@ import { link } from './route.js';
 import { Parameters } from './parameters.js';
 import { Form, Problem } from './submit.js';
 import { Term } from './terms.js';
+import { Upload } from './upload.js';
 import { html } from './view.js';
 
 // What can be promised, in the words of the form.
@@ -75,6 +76,7 @@ export class Create extends Form {
     unit_word: '',
     round_name: '',
     arm_name: '',
+    start_from: null,
     preview: null,
     busy: false,
     tried: false,
@@ -134,6 +136,14 @@ export class Create extends Form {
     else this.unpreview();
   }
 
+  // Fills in what a log says; without one the fields stay as they are.
+  started(found) {
+    if (!found) return this.set({ start_from: null });
+    const [low, high] = found.rewards.map(String);
+    const arms = found.price.by_arm.map(({ arm }) => ({ ...newArm(arm), promise: found.share }));
+    return this.set({ arms, low, high, start_from: found.start_from, ...(found.missing && { missing: found.missing }) });
+  }
+
   async submit(event) {
     event.preventDefault();
     const { whole, body } = this.draft();
@@ -176,6 +186,7 @@ export class Create extends Form {
         maxlength: 100,
         ref: (node) => (this.name = node),
       })}
+      <${Upload} service=${this.props.service} onStart=${(found) => this.started(found)} />
       ${this.choice('promise', html`What is <${Term} word="promise">promised</${Term}>?`, Object.entries(PROMISES), (kind) => this.promising(kind))}
       ${this.state.questions.length > 0 && html`<${Advice} kind=${promise} listed=${this.state} chosen=${algorithm?.name}
         ...${{ answers, suits }} onAnswer=${(change) => this.set(this.answered(change))} onUse=${use} />`}

@@ -79,7 +79,14 @@ export class Draft {
       missing,
       rewards: [Number(low), Number(high)],
       ...(Object.values(words).some(Boolean) && { words }),
+      ...(this.state.start_from && { start_from: this.evidence }),
     };
+  }
+
+  // What a log says of the arms that are there.
+  get evidence() {
+    const there = new Set(this.state.arms.map(({ arm }) => arm.trim()));
+    return Object.fromEntries(Object.entries(this.state.start_from).filter(([arm]) => there.has(arm)));
   }
 
   byName(shares, given) {
