@@ -138,6 +138,16 @@ def test_differences_weighted_by_known_chances_come_first_and_need_no_steady_mea
     assert (few.stop, few.claim) == (False, "holds_if")
 
 
+def test_rewards_that_vary_little_need_few_rounds() -> None:
+    bandit, rng = Bandit(ARMS[:2], "fucb", fractions=0.3, rewards=(0.0, 100.0), seed=1), np.random.default_rng(0)
+    for _ in range(1000):
+        decision = bandit.decide(now=0.0)
+        arm = decision.names[0]
+        bandit.observe(decision.id, {arm: {"tea": 50.0, "coffee": 54.0}[arm] + rng.random()}, now=0.0)
+    answer = bandit.stopping(now=0.0)
+    assert (answer.stop, answer.candidates, answer.claim) == (True, ("coffee",), "holds_if")
+
+
 def test_a_retired_arm_is_no_candidate() -> None:
     bandit = played(rounds=300)
     bandit.retire("coffee")

@@ -10,6 +10,7 @@ from scipy.stats import binom
 
 from evenhand import Policy
 from evenhand.algorithms import f_tas, f_ts
+from evenhand.bandit.audit.stopping import COMPARED
 from evenhand.core.state import ALL_AVAILABLE, Array, Feedback, Mask
 from evenhand.inference.stopping import likelihood_ratio, threshold
 from evenhand.theory import rounds_until_known
@@ -58,7 +59,9 @@ def beyond(sums: Array, count: Array, lead: Array) -> Mask:
     """Whether the leading arm is better than every other beyond doubt."""
     each, means = np.arange(len(sums)), sums / count
     top, many = (one[each, lead][:, np.newaxis] for one in (means, count))
-    clear = likelihood_ratio(top, many, means, count) >= threshold(many, count, DELTA, means.shape[1] - 1)
+    clear = likelihood_ratio(top, many, means, count) >= threshold(
+        many, count, (1.0 - COMPARED) * DELTA, means.shape[1] - 1
+    )
     clear[each, lead] = True
     return np.asarray(clear.all(axis=1))
 

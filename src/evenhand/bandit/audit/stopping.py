@@ -15,7 +15,7 @@ from evenhand.bandit.audit.differences import MOST, differences
 from evenhand.bandit.record import Record
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, number_of, shown
-from evenhand.core.state import Array
+from evenhand.core.state import Array, Mask
 from evenhand.inference.stopping import FARTHEST, BestArms, best_arms, gaining, rounds_to_go
 from evenhand.inference.sums import Sums, mean, simultaneous
 from evenhand.judgement.differences import STEADY
@@ -24,6 +24,7 @@ from evenhand.messages.answers import Stopping
 from evenhand.messages.audit_text import plain
 
 NAMED = 5  # arms that a sentence names
+COMPARED = 0.2  # part of δ for differences
 BOUNDED = 100  # arms up to which the best shares under promises are followed
 PROMISES: Literal["promises"] = "promises"
 
@@ -72,54 +73,79 @@ class Seen(NamedTuple):
 def stopping(record: Record, delta: float, epsilon: float, best: int | str | None) -> Stopping:
     """Whether one may stop.
 
-    Where chances are known, differences weighted by them come first, with half of δ, as they hold whatever changes over
-    time. The other half, or all of it, is for likelihood ratios. There the worst case of all rewards that are not known
-    is tried first, as it needs no premise of them. Where it does not suffice, those that are known count alone: so an
-    answer that names a premise is wrong with a probability of δ if it is true, and one that does not, in any case.
+    For one best arm a fifth of δ is for its differences to the others. Where these are weighted by known chances and
+    suffice, that is the answer, as it holds whatever changes over time. Those from the arms' own means are narrow where
+    rewards vary little, and rest on what the likelihood ratios rest on, for which the rest of δ is.
     """
     account = Account(record)
     asked = question(account, delta, epsilon, best)
-    drawn = any(table.able is not None and table.rounds for table in record.scores.tables)
-    if not drawn or asked.best != 1 or not 2 <= np.count_nonzero(account.active) <= MOST:
-        return _by_likelihood(account, asked, asked)
-    half = asked._replace(delta=delta / 2.0)
-    other = _by_likelihood(account, asked, half)
-    return _by_differences(record, asked, half, other.chosen[0]) or other
-
-
-def _by_differences(record: Record, asked: Question, half: Question, leader: str) -> Stopping | None:
-    """That one may stop since all others are worse on average over all rounds; None where that is not known."""
-    found = differences(record, leader, confidence=1.0 - half.delta)
-    premises = list(dict.fromkeys(premise for one in found for premise in one.interval.premises))
+    others = int(np.count_nonzero(account.active)) - 1
+    if asked.best != 1 or account.by_totals or not 1 <= others <= MOST or not account.known.any():
+        return _by_likelihood(account, asked, asked.delta)
+    part = (1.0 - COMPARED) * delta
+    leader = _found(account, asked._replace(delta=part), _seen(account, account.known, account.known)).chosen
+    place = int(np.flatnonzero(leader)[0])
+    found = differences(record, record.names[place], confidence=1.0 - COMPARED * delta)
+    if any(one.interval.claim == "not_claimed" for one in found):
+        return _by_likelihood(account, asked, part)
+    premises = tuple(dict.fromkeys(premise for one in found for premise in one.interval.premises))
     far = max(one.interval.high for one in found)
-    if STEADY in premises or (far >= 0.0 and not 0.0 < far <= asked.epsilon):
-        return None
-    account = Account(record)
-    by = account.words.amount(f"{far:.3g}")
-    name = plain(leader)
-    said = f"{name} is the best arm" if far < 0.0 else f"no other arm is better than {name} by {by} per play"
+    if STEADY not in premises and (far < 0.0 or far <= asked.epsilon > 0.0):
+        possible = (record.names[place], *(one.first for one in found if one.interval.high >= 0.0))
+        return _by_differences(account, asked, possible, far, premises)
+    return _by_likelihood(account, asked, part, (leader, far))
+
+
+def _by_differences(
+    account: Account, asked: Question, possible: tuple[str, ...], far: float, premises: tuple[str, ...]
+) -> Stopping:
+    """That one may stop, since no other arm was better by more on average over all rounds."""
+    name, by = plain(possible[0]), account.words.amount(f"{far:.3g}")
+    said = f"{name} is the best arm" if far < 0.0 else f"no other arm is better than {name} by more than {by} per play"
     text = f"Yes: {said}, on average over all rounds (error at most {percent(asked.delta)})."
     rest = f"if {listed(premises)}" if premises else "whatever changes over time"
     return Stopping(
         stop=True,
-        candidates=(leader, *(one.first for one in found if one.interval.high >= 0.0)),
-        chosen=(leader,),
+        candidates=possible,
+        chosen=possible[:1],
         epsilon_now=max(far, 0.0),
         rounds=(0, 0),
         claim="holds_if" if premises else "holds",
-        premises=tuple(premises),
+        premises=premises,
         sentences=(account.say(text), account.say(f"This holds however often one looks, {rest}.")),
     )
 
 
-def _by_likelihood(account: Account, wanted: Question, asked: Question) -> Stopping:
-    """Whether one may stop by likelihood ratios; they may have a part of δ only."""
+def _by_likelihood(
+    account: Account, wanted: Question, delta: float, compared: tuple[Mask, float] | None = None
+) -> Stopping:
+    """Whether one may stop by likelihood ratios with a part of δ, and by what differences to an arm say.
+
+    The worst case of all rewards that are not known is tried first, as it needs no premise of them. Where it does not
+    suffice, those that are known count alone: so an answer that names the premise is wrong with a probability of δ if
+    it is true, and one that does not, in any case.
+    """
+    asked = wanted._replace(delta=delta)
     known, all_plays = _seen(account, account.known, account.known), _seen(account, account.certain, account.pulls)
     found, open_rewards = _found(account, asked, all_plays), round(float((all_plays.most - all_plays.least).sum()))
     independent = False
+    if compared is not None:
+        found = _narrowed(account, found, *compared)
     if account.missing != "zero" and open_rewards and not _stops(account, asked, found):
         found, independent = _found(account, asked, known), True  # with "zero", failures come late, successes early
-    return _answer(account, asked, found, known, _premises(account, open_rewards, independent), wanted.delta)
+        if compared is not None:
+            found = _narrowed(account, found, *compared)
+    return _answer(account, wanted, found, known, _premises(account, open_rewards, independent), delta)
+
+
+def _narrowed(account: Account, found: BestArms, leader: Mask, far: float) -> BestArms:
+    """What is known beside that no other arm is better than one by so much."""
+    if found.certain or (found.chosen != leader).any():
+        return found
+    if far < 0.0:
+        return BestArms(leader, leader, 0.0, True)
+    low, high = account.limits
+    return replace(found, epsilon=min(found.epsilon, far / (high - low)))
 
 
 def _seen(account: Account, certain: Array, count: Array) -> Seen:
@@ -182,7 +208,7 @@ def _premises(account: Account, open_rewards: int, independent: bool) -> Premise
 
 
 def _answer(
-    account: Account, asked: Question, found: BestArms, known: Seen, premises: Premises, delta: float
+    account: Account, asked: Question, found: BestArms, known: Seen, premises: Premises, part: float
 ) -> Stopping:
     low, high = account.limits
     claimed, stops = not premises.false, _stops(account, asked, found)
@@ -191,9 +217,8 @@ def _answer(
     candidates = tuple(account.names[place] for place in order if found.possible[place])
     chosen = tuple(account.names[place] for place in order if found.chosen[place])
     epsilon = found.epsilon * (high - low)
-    rounds: Any = (0, 0) if stops else _rounds(account, asked, known, means)
-    said = asked._replace(delta=delta)
-    lines = _sentences(account, said, candidates, chosen, epsilon, found.certain, stops and claimed, rounds, premises)
+    rounds: Any = (0, 0) if stops else _rounds(account, asked._replace(delta=part), known, means)
+    lines = _sentences(account, asked, candidates, chosen, epsilon, found.certain, stops and claimed, rounds, premises)
     return Stopping(
         stop=stops and claimed,
         candidates=candidates,
