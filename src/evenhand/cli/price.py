@@ -73,7 +73,9 @@ def price(
         elif Path(source).suffix == ".toml":
             from evenhand.studies.configuration import load
 
-            found = _of(load(source).environment, shares, algorithm, rounds, seed)
+            setup = load(source)
+            plays = max(policy.plays for policy in setup.policies.values())
+            found = _of(setup.environment, shares, algorithm, rounds, seed, plays)
         else:
             with connected(url, 30.0, False, source) as client:
                 found = client.price(source, shares)
@@ -99,11 +101,19 @@ def promised(text: str | None) -> list[float] | None:
         raise ConfigurationError(f"{form}, got {text!r}") from None
 
 
-def _of(source: Any, shares: list[float] | None, algorithm: str, rounds: int | None, seed: int | None) -> Price:
+def _of(
+    source: Any,
+    shares: list[float] | None,
+    algorithm: str,
+    rounds: int | None,
+    seed: int | None,
+    plays: int | None = None,
+) -> Price:
     from evenhand.bandit.evaluation.price import PROMISES
     from evenhand.bandit.evaluation.price import price as price_of
 
-    return price_of(source, PROMISES if shares is None else shares, policy=algorithm, rounds=rounds, seed=seed or 0)
+    promises = PROMISES if shares is None else shares
+    return price_of(source, promises, policy=algorithm, rounds=rounds, seed=seed or 0, plays=plays)
 
 
 def _show(found: Price, log: Log | None) -> None:

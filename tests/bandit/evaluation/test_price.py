@@ -14,8 +14,10 @@ from evenhand.availability import Joint
 from evenhand.bandit.evaluation.price import PROMISES
 from evenhand.cli.main import run
 from evenhand.core.errors import EvenhandError, InfeasiblePromise
-from evenhand.evaluation import price
+from evenhand.evaluation import Log, price
 from evenhand.rewards import Bernoulli
+from evenhand.studies.configuration import load
+from evenhand.theory.oracle import optimal, optimal_fair
 from evenhand.theory.prices import cost_of_shares
 from tests.bandit.evaluation.synthetic import sales
 
@@ -56,6 +58,29 @@ def test_an_environment_has_an_exact_price_and_a_simulated_one() -> None:
     assert found.curve[0].learning == pytest.approx(found.curve[0].run - 0.08)  # type: ignore[operator]
     assert found.claim == "holds"
     assert "cost 0.16 per round, 17.8% of that." in found.sentences[1]
+
+
+def test_with_several_plays_it_is_the_difference_of_the_two_optima(capsys: pytest.CaptureFixture[str]) -> None:
+    """The films of the example: 1.3866 per round, and 1.3717 with 30 % for every film."""
+    films = Path(__file__).parents[3] / "examples" / "films.toml"
+    setup = load(films)
+    means, who = setup.environment.means, setup.environment.availability
+    best = optimal(means, 2, who).value - optimal_fair(means, np.full(5, 0.3), 2, who).value
+    assert run(["price", str(films), "--promise", "0.3", "--rounds", "400", "--json"]) == 0
+    (point,) = json.loads(capsys.readouterr().out)["curve"]
+    assert point["steady"] == pytest.approx(best)
+    assert best == pytest.approx(1.3866 - 1.3717, abs=1e-4)
+
+
+def test_a_log_with_several_plays_per_decision_is_priced_with_as_many() -> None:
+    rng = np.random.default_rng(8)
+    item = np.concatenate([rng.permutation(4)[:2] for _ in range(3000)])
+    click = (rng.random(6000) < np.array([0.8, 0.6, 0.4, 0.2])[item]).astype(int)
+    rows = {"time": np.repeat(np.arange(3000), 2), "decision_id": np.repeat(np.arange(3000), 2), "item": item}
+    found = price(Log.of(pd.DataFrame(rows | {"click": click})), [0.25], rounds=200)
+    assert found.best == pytest.approx(1.4, abs=0.05)
+    assert found.curve[0].low < 0.15 < found.curve[0].high
+    assert sum(found.curve[0].shares.values()) == pytest.approx(2.0)
 
 
 def test_groups_caps_and_sleeping_arms_are_priced_by_their_programs() -> None:

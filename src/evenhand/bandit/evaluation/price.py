@@ -38,6 +38,7 @@ def price(
     policy: str = "fucb",
     rounds: int | None = None,
     seed: int = 0,
+    plays: int | None = None,
 ) -> Price:
     """What promises would cost, from a log, an environment or a running bandit.
 
@@ -54,6 +55,7 @@ def price(
         policy: the name of the algorithm that is simulated.
         rounds: simulated rounds; None for as many as the log has, at most 20,000. More are an extrapolation.
         seed: of the simulations.
+        plays: m, arms played per round; None for those of the log or of the bandit, and for 1 in an environment.
 
     Returns:
         The price, in the unit of the rewards, per round.
@@ -73,7 +75,10 @@ def price(
     """
     if isinstance(source, str | os.PathLike):
         source = read_log(source)
-    return price_of(facts_of(source), promises, policy, rounds, seed)
+    facts = facts_of(source)
+    if plays is not None:
+        facts = replace(facts, plays=validate.whole("plays", plays, high=len(facts.names)))
+    return price_of(facts, promises, policy, rounds, seed)
 
 
 def price_of(
@@ -174,12 +179,16 @@ def _run(
     facts: Facts, steady: Sequence[PricePoint], tables: Sequence[Mapping[str, Any]], policy: str, rounds: int, seed: int
 ) -> tuple[list[PricePoint], float]:
     """The points with the cost in paired simulations, and what the policy misses there without a promise."""
+    from evenhand.algorithms.build import as_policy, surroundings_of
     from evenhand.simulation.simulate import compare
 
     worlds = facts.worlds(LANES, seed)
     means = np.broadcast_to(np.asarray(worlds.means), (LANES, len(facts.names)))
     none: Mapping[str, Any] = {"fractions": [0.0] * len(facts.names)}
-    policies = {str(place): {"algorithm": policy, **table} for place, table in enumerate([none, *tables])}
+    around = surroundings_of(worlds, rounds, facts.plays)
+    policies = {
+        str(place): as_policy({"algorithm": policy, **table}, around) for place, table in enumerate([none, *tables])
+    }
     results = compare(policies, worlds, rounds, LANES, seed, checkpoints=1, progress=False)
     earned = [(one.pulls[-1] * means).sum(axis=1) / rounds for one in results.policies.values()]
     points = []
