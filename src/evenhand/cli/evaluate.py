@@ -86,6 +86,7 @@ def evaluate(
     from evenhand.bandit.evaluation.evaluation import evaluate as judge
     from evenhand.bandit.evaluation.log import read_log
     from evenhand.bandit.evaluation.propensities import balanced, estimated
+    from evenhand.bandit.evaluation.replay import FEW
 
     names, each = options.columns(column), "row" if rows else None
     with options.in_place_of_arguments():
@@ -119,7 +120,8 @@ def evaluate(
             show_evaluation(name, one, with_shares=not place)
         if replayed is not None:
             show_replay(title, replayed)
-    if strict and any(one.grade.answer == "no" for one in found.values()):
+    short = replayed is not None and replayed.rounds < FEW
+    if strict and (short or any(one.grade.answer == "no" for one in found.values())):
         raise typer.Exit(1)
 
 

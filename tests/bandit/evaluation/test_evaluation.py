@@ -17,7 +17,7 @@ from evenhand.bandit.evaluation.log import Log
 from evenhand.bandit.evaluation.targets import FixedShares, as_target
 from evenhand.core.errors import EvenhandError
 from evenhand.inference.offpolicy import offpolicy_difference
-from tests.bandit.evaluation.logs import MEANS, USED, WANTED, adaptive, drawn, even, fixed, log_of, simulated
+from tests.bandit.evaluation.logs import MEANS, TINY, USED, WANTED, adaptive, drawn, even, fixed, log_of, simulated
 
 
 def test_differences_are_paired() -> None:
@@ -67,6 +67,8 @@ def test_targets_in_a_list_are_counted() -> None:
         (lambda log: evaluate(log, []), "targets is empty"),
         (lambda log: evaluate(log, "uniform", clip=0.0), "clip must be above 0"),
         (lambda log: evaluate(log, "uniform", clip="best"), "clip must be 'slope'"),
+        (lambda log: evaluate(log_of(*TINY), "uniform", clip="slope"), "clip='slope' needs at least 10 rounds, got 3"),
+        (lambda log: evaluate(log, {"the log's policy": "uniform"}), "is the name of the policy that made the log"),
         (lambda log: evaluate(log, "uniform", estimator="mrdr"), "estimator must be 'ips' or"),
         (lambda log: evaluate(log, "uniform", estimator="switch"), "switch needs the weight above which"),
         (lambda log: evaluate(log, "uniform", interval="bootstrap"), "interval must be 'normal' or"),
@@ -206,7 +208,7 @@ def test_one_look_needs_all_chances() -> None:
     log = next(adaptive(np.random.default_rng(1), 300, 1))
     ends = evaluate(log, fixed(WANTED), interval="one look").estimates["fixed shares"].interval
     assert (ends.claim, np.isnan(ends.low)) == ("not_claimed", True)
-    assert "which only a log of two items says; use a sequence" in ends.premises[0]
+    assert "which only logs of two items say; use a sequence" in ends.premises[0]
 
 
 def test_sequences_are_in_the_unit_of_the_rewards() -> None:

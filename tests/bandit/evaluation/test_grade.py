@@ -4,16 +4,11 @@ from __future__ import annotations
 
 import json
 from itertools import product
-from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
-from scipy import stats
 
 from evenhand.bandit.evaluation.evaluation import evaluate, grade
-from evenhand.bandit.evaluation.log import Log
-from evenhand.inference.tails import pareto_k
 from tests.bandit.evaluation.logs import AWAKE, MEANS, USED, WANTED, even, fixed, simulated
 
 
@@ -91,22 +86,6 @@ def test_sensitivity_by_all_corners() -> None:
     assert found.sensitivity == pytest.approx((min(corners), max(corners)))
 
 
-@pytest.mark.parametrize("k", [0.2, 0.5, 1.0])
-def test_tail_index_is_that_of_the_draws(k: float) -> None:
-    draws = stats.genpareto.rvs(k, size=20_000, random_state=1)
-    assert pareto_k(draws) == pytest.approx(k, abs=0.15)
-
-
-def test_an_exponential_tail_has_the_index_0() -> None:
-    draws = np.random.default_rng(1).exponential(size=20_000)
-    assert pareto_k(draws) == pytest.approx(0.0, abs=0.1)
-
-
-def test_bounded_weights_have_no_tail() -> None:
-    assert pareto_k(np.repeat([1.0, 2.0, 5.0], 100)) == -np.inf
-    assert pareto_k(np.random.default_rng(0).random(5000)) < 0.0
-
-
 def test_drift_is_found_where_there_is_some_and_seldom_where_not() -> None:
     still, moving = 0, 0
     for seed in range(40):
@@ -145,11 +124,11 @@ def test_a_log_can_answer_for_one_target_and_not_for_another() -> None:
     assert evaluation.grade.target == "far"
 
 
-def test_a_log_of_a_deterministic_policy_is_named() -> None:
-    rows: dict[str, Any] = {"timestamp": [1, 2], "item_id": ["a", "b"], "reward": [1.0, 0.0]}
-    rows["propensity_score"] = [1.0, 1.0]
-    reasons = grade(Log.of(pd.DataFrame(rows))).reasons
-    assert any("its policy was deterministic" in one for one in reasons)
-    rows["propensity_score"] = [1.0, 0.5]
-    reasons = grade(Log.of(pd.DataFrame(rows))).reasons
-    assert not any("its policy was deterministic" in one for one in reasons)
+def test_a_log_of_a_deterministic_policy_is_judged_for_its_own_choices_alone() -> None:
+    log = even(200)
+    log.propensity[:] = 1.0
+    found = grade(log, fixed(WANTED))
+    assert found.answer == "no"
+    assert "in 200 of 200 rounds (1 to 200) items that fixed shares plays had no chance" in found.reasons[0]
+    log.item[:] = 0
+    assert grade(log, {"0": 1.0}).answer == "yes"

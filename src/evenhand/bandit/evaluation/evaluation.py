@@ -218,7 +218,7 @@ class _Judged:
 
     def estimate(self, kind: str, confidence: float, limits: RewardRange | None) -> Estimate:
         """The estimate with its interval."""
-        interval = INTERVALS[kind](self.target, None, self.scores, self.bias, confidence, limits)
+        interval = INTERVALS[kind]((self.target, None), self.scores, self.bias, confidence, limits)
         bias = 0.0 if self.bias is None else max(self.bias.value, 0.0)
         return Estimate(self.scores.value, self.scores.stderr, interval, bias)
 
@@ -226,7 +226,7 @@ class _Judged:
         """By how much it is above another, paired by round."""
         known = [one for one in (self.bias, other.bias) if one is not None]
         scores, bias = self.scores - other.scores, reduce(Scores.__add__, known) if known else None
-        interval = INTERVALS[kind](self.target, other.target, scores, bias, confidence, limits)
+        interval = INTERVALS[kind]((self.target, other.target), scores, bias, confidence, limits)
         return compared(self.target.name, other.target.name, scores.value, interval)
 
 
@@ -236,6 +236,8 @@ def _judged(
     """The targets and the log's policy with their scores, where SLOPE chose the clip on the other rounds."""
     if isinstance(clip, str):
         validate.one_of("clip", clip, (SLOPE,))
+        if (rounds := next(iter(whole.values())).log.rounds) < 2 * PART:
+            raise EvenhandError(f"clip='slope' needs at least {2 * PART} rounds, got {rounds}")
     elif clip is not None and validate.number("clip", clip, low=0.0) == 0.0:
         raise EvenhandError("clip must be above 0, got 0")
     if estimator == "switch" and clip is None:
@@ -243,7 +245,7 @@ def _judged(
     found = {}
     for name, one in whole.items():
         if isinstance(clip, str):
-            first = max(1, one.log.rounds // PART)
+            first = one.log.rounds // PART
             limit, one = slope(one.rounds(0, first), estimator), one.rounds(first, one.log.rounds)
         else:
             limit = clip
@@ -273,6 +275,8 @@ def named_targets(targets: Targets) -> dict[str, Target]:
 
 def _pairs(names: list[str], against: str | None) -> list[tuple[str, str]]:
     """What is compared with what."""
+    if LOGGED in names:
+        raise EvenhandError(f"{LOGGED!r} is the name of the policy that made the log; call the target something else")
     if against is None:
         against = names[0] if len(names) > 1 else LOGGED
     if against not in (*names, LOGGED):

@@ -115,12 +115,7 @@ def _missing(target: Followed, lost: Array, never: Array) -> list[str]:
             f"{target.name} gives {target.shares[never].sum():.3g} of the rounds: IPS takes their reward for 0, SNIPS "
             "leaves them out, DR uses the mean of all items"
         )
-    if log.propensity.min() == 1.0:
-        reasons.append(
-            "every propensity in the log is 1: its policy was deterministic, and a log has no information about items "
-            "with a propensity of 0"
-        )
-    elif lost.any():
+    if lost.any():
         reasons.append(mend(target, lost > 0.0))
     if not target.weight.any():
         reasons.append("the target never plays what the log played: its reward cannot be estimated")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
@@ -21,9 +22,13 @@ from evenhand.inference.sums import simultaneous
 RIGHT = "the propensities are right"
 MANY = "there are many rounds"
 FIXED = "the log's policy did not learn"
+ALL_CHANCES = "one look needs all chances in every round, which only logs of two items say; use a sequence"
 CONTRADICTED = "no value agrees with the log: its propensities are wrong, or rows are missing"
 PLANNED = "the number of rounds was fixed beforehand"
 SLOWLY = "no chance fell faster than 1/t"
+
+Pair: TypeAlias = tuple[Followed, Followed | None]  # a target, and what it is compared with
+Limits: TypeAlias = RewardRange | None  # the range of rewards, where it was said or is needed
 
 
 def kind_of(log: Log, interval: str | None, limits: RewardRange | None) -> tuple[str, RewardRange | None]:
@@ -34,14 +39,7 @@ def kind_of(log: Log, interval: str | None, limits: RewardRange | None) -> tuple
     return interval, limits if interval == "normal" else limits or RewardRange(0.0, 1.0)
 
 
-def normal(
-    target: Followed,
-    other: Followed | None,
-    scores: Scores,
-    bias: Scores | None,
-    confidence: float,
-    limits: RewardRange | None,
-) -> Interval:
+def normal(of: Pair, scores: Scores, bias: Scores | None, confidence: float, limits: Limits) -> Interval:
     """``V ± z s``; where weights are limited, the ends are those of V minus and plus the bound on the bias."""
     from scipy.special import ndtri
 
@@ -51,27 +49,25 @@ def normal(
     return Interval(low, high, confidence, "holds_if", (RIGHT, MANY, FIXED))
 
 
-def _refused(target: Followed, other: Followed | None, confidence: float) -> Interval | None:
+def _refused(of: Pair, confidence: float) -> Interval | None:
     """No interval where an item that a target plays had no chance."""
-    for one in (target, other):
-        rounds = None if one is None else without_chance(one) > 0.0
-        if one is not None and rounds is not None and rounds.any():
-            return Interval(math.nan, math.nan, confidence, "not_claimed", (mend(one, rounds),))
+    for one in of:
+        if one is not None and (rounds := without_chance(one) > 0.0).any():
+            return _unclaimed(confidence, mend(one, rounds))
     return None
 
 
-def sequence(
-    target: Followed,
-    other: Followed | None,
-    scores: Scores,
-    bias: Scores | None,
-    confidence: float,
-    limits: RewardRange,
-) -> Interval:
+def _unclaimed(confidence: float, why: str) -> Interval:
+    return Interval(math.nan, math.nan, confidence, "not_claimed", (why,))
+
+
+def sequence(of: Pair, scores: Scores, bias: Scores | None, confidence: float, limits: Limits) -> Interval:
     """The anytime-valid sequence from weighted rewards with all their weights, whatever the estimate is."""
-    refused = _refused(target, other, confidence)
+    target, other = of
+    refused = _refused(of, confidence)
     if refused is not None:
         return refused
+    limits = limits or RewardRange(0.0, 1.0)
     low, width = limits.low, limits.high - limits.low
     rewards, weights = _by_round(target, limits)
     if other is None:
@@ -86,7 +82,7 @@ def sequence(
         below = offpolicy(*_by_round(other, limits), confidence=half)
         least, most = float(width * (above[0] - below[1])), float(width * (above[1] - below[0]))
     if least > most:
-        return Interval(math.nan, math.nan, confidence, "not_claimed", (CONTRADICTED,))
+        return _unclaimed(confidence, CONTRADICTED)
     return Interval(least, most, confidence, "holds_if", (RIGHT, f"all rewards lie in [{low:g}, {limits.high:g}]"))
 
 
@@ -99,26 +95,15 @@ def _by_round(target: Followed, limits: RewardRange) -> tuple[Array, Array]:
     return np.clip(np.divide(sums, weights, out=np.zeros_like(sums), where=weights > 0.0), 0.0, 1.0), weights
 
 
-def one_look(
-    target: Followed,
-    other: Followed | None,
-    scores: Scores,
-    bias: Scores | None,
-    confidence: float,
-    limits: RewardRange | None,
-) -> Interval:
+def one_look(of: Pair, scores: Scores, bias: Scores | None, confidence: float, limits: Limits) -> Interval:
     """For policies that learn, at a number of rounds that was fixed beforehand, by `adaptive`."""
-    log = target.log
-    refused = _refused(target, other, confidence)
+    log, refused = of[0].log, _refused(of, confidence)
     if refused is None and (log.rows > log.rounds or (log.sets[np.unique(log.available)].sum(axis=1) > 2).any()):
-        why = (
-            "one look needs the chances of all items in every round, which only a log of two items says; use a sequence"
-        )
-        refused = Interval(math.nan, math.nan, confidence, "not_claimed", (why,))
+        refused = _unclaimed(confidence, ALL_CHANCES)
     if refused is not None:
         return refused
     value, square = 0.0, 0.0
-    for sign, one in ((1.0, target), (-1.0, other)):
+    for sign, one in zip((1.0, -1.0), of, strict=True):
         if one is not None:
             middle, reach = _adaptive(one, confidence)
             value, square = value + sign * middle, square + reach**2
