@@ -282,17 +282,17 @@ def _with_fraction(record: Record, arm: str, fraction: float) -> dict[str, Any]:
 
 def _change(record: Record, plan: Plan, change: ChangeRecord, opening: Opening, checked: bool) -> None:
     """Use other arms and parameters, all at once or not at all; promises that begin do so with the next round."""
-    arms, old, terms = plan.arms, len(record.arms), terms_of(change)
+    arms, old, number, terms = plan.arms, len(record.arms), len(plan.arms), terms_of(change)
     policy, state, shares, waiting, found = _outcome(record, plan, terms, checked)
-    if len(arms) > old and not checked:
+    if number > old and not checked:
         _check_decides(policy, state, plan.moved[0])
-    statistics = grown(record.statistics, Statistics.empty(len(arms)))
+    statistics = grown(record.statistics, Statistics.empty(number))
     _note(record, statistics, found.began)
     statistics.added[old:] = state.round - record.returned
     record.leases.begin_promises(np.flatnonzero(found.began).tolist(), shares["share"])
     record.adopt(arms, plan.parameters, policy)
     record.state, record.statistics = state, statistics
-    record.ledger.grow(len(arms))
+    record.ledger.grow(number)
     record.ledger.waiting = waiting
     record.ledger.settle(found, shares, terms, state.round, opening)
     record.version += 1
@@ -300,12 +300,12 @@ def _change(record: Record, plan: Plan, change: ChangeRecord, opening: Opening, 
 
 def _outcome(record: Record, plan: Plan, terms: Terms, checked: bool = False) -> Outcome:
     """What a plan would make of the bandit, which stays as it is."""
-    arms, before = plan.arms, np.zeros(len(plan.arms), dtype=bool)
-    before[: len(record.arms)] = record.arms.active
+    arms, old, number = plan.arms, len(record.arms), len(plan.arms)
+    before = np.concatenate([record.arms.active, np.zeros(number - old, dtype=bool)])
     policy = plan.policy(record, checked)
-    state, shares, waiting = policy.grow(record.state, len(arms)), promises_of(record), dict(record.ledger.waiting)
+    state, shares, waiting = policy.grow(record.state, number), promises_of(record), dict(record.ledger.waiting)
     moved, most = [arms.place[arm] for arm in plan.moved], lasting(record.policy, state.round)
-    ahead = record.leases.ahead(len(arms), shares["share"])
+    ahead = record.leases.ahead(number, shares["share"])
     found = settle(record.policy, policy, state, (before, arms.active), terms, waiting, most, moved, ahead)
     return Outcome(policy, state, shares, waiting, found)
 
@@ -343,7 +343,7 @@ def promises_of(record: Record) -> dict[Kind, dict[Holder, float]]:
     """What is promised now, by kind: to arms by their places, to groups by their names."""
     promised, caps, groups = record.promised, record.policy.caps, record.policy.groups
     shares = record.fractions if record.policy.promises_shares else None
-    limits = np.ones(len(record.arms)) if caps is None else np.broadcast_to(caps, len(record.arms))
+    limits = np.broadcast_to(1.0 if caps is None else caps, len(record.arms))
     return {
         "share": {} if shares is None else {at: shares.item(at) for at in np.flatnonzero(promised).tolist()},
         "cap": {place: limits.item(place) for place in np.flatnonzero((limits < 1.0) & record.arms.active).tolist()},

@@ -210,7 +210,7 @@ class Decide(Command[Decisions]):
 
     def _check_work(self, bandit: Record, count: int) -> None:
         """Refuse more work than the limit, during which no other allocation could write."""
-        arms = len(bandit.names)
+        arms = len(bandit.arms.names)
         lanes = LANES if self.propensities and bandit.policy.estimates else 1
         if self.max_work is not None and count * arms * lanes > self.max_work:
             most = self.max_work // (arms * lanes)
