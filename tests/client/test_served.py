@@ -435,6 +435,16 @@ def test_create_takes_parameters_as_a_configuration_has_them(served: str, run: R
     assert "with other rewards" in other.err
 
 
+def test_stopping_exits_with_1_while_one_may_not(served: str, run: Run, client: Client) -> None:
+    early = run("stopping", served)
+    assert (early.status, early.out) == (1, f"{client.stopping(served)}\n")
+    sure = run("stopping", served, "--epsilon", "1", "--delta", "0.2", "--json")
+    assert (sure.status, sure.output["stop"], sure.output["epsilon_now"]) == (0, True, 1.0)
+    assert run("stopping", served, "--best", "2").status == 0
+    wrong = run("stopping", served, "--best", "few")
+    assert (wrong.status, "--best must be a number of arms, or promises" in wrong.err) == (2, True)
+
+
 def test_words_at_the_command_line(served: str, run: Run, client: Client) -> None:
     name = f"{served}-3"
     words = ["create", name, "fucb", "--arm", "tea", "--arm", "coffee", "--missing", "never", "--unit", "€"]

@@ -53,6 +53,15 @@ def test_arms_are_counted_alike_on_both_pages(drinks: dict[str, Any], visiting: 
         assert abs(box["width"] - width) <= 1.0  # pixels, of rounding
 
 
+def test_may_we_stop_has_the_sentences_of_the_service(
+    drinks: dict[str, Any], visiting: Visiting, server: Server
+) -> None:
+    answer = server.http.get("/v1/allocations/drinks/stopping").json()
+    with visiting() as seen:
+        section = seen.open("drinks").get_by_role("region", name="May we stop?")
+        assert section.locator("p").all_inner_texts() == answer["sentences"]
+
+
 def test_pending_rewards(server: Server, visiting: Visiting) -> None:
     make(server, "waiting", ["tea", "coffee"], {"coffee": 0.4})
     reward(server, "waiting", decide(server, "waiting", 30)[:12])
