@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array
-from evenhand.inference import adaptive, controls, offpolicy, offpolicy_difference
-from evenhand.inference.offpolicy import STEPS
+from evenhand.inference import adaptive, offpolicy, offpolicy_difference
 from tests.inference.watched import Cell, watch
 
 
@@ -21,30 +20,18 @@ def rows(count: int, seed: int = 0) -> tuple[Array, NDArray[np.intp], Array]:
     return np.stack([first, 1.0 - first], axis=1), played, (rng.random(count) < 0.1 + 0.2 * played).astype(float)
 
 
-def test_controls_have_the_mean_zero_and_keep_scores_above_the_reach() -> None:
-    chances, played, rewards = rows(200_000)
-    weights = np.array([0.5, 0.5]) / chances
-    mine = weights[np.arange(len(played)), played]
-    for reach in STEPS:
-        found = controls(weights, np.full_like(chances, 0.5), np.tile([0.1, 0.3], (len(played), 1)), played, reach)
-        for one, reward in zip(found, (rewards, 1.0 - rewards), strict=True):
-            assert abs(one.mean()) < 4.0 * one.std() / np.sqrt(len(one)) + 1e-12
-            assert (mine * reward + one).min() >= -reach - 1e-12
-
-
-def test_a_model_narrows_and_covers() -> None:
+def test_a_known_largest_weight_narrows_and_covers() -> None:
     chances, played, rewards = rows(20_000)
-    weights = np.array([0.5, 0.5]) / chances
-    mine, target, model = (
-        weights[np.arange(len(played)), played],
-        np.full_like(chances, 0.5),
-        np.full_like(chances, 0.2),
-    )
-    plain = offpolicy(rewards, mine)
-    modelled = offpolicy(rewards, mine, {one: controls(weights, target, model, played, one) for one in STEPS})
-    for low, high in (plain, modelled):
+    weights = 0.5 / chances[np.arange(len(played)), played]
+    plain, known = offpolicy(rewards, weights), offpolicy(rewards, weights, 10.0)
+    for low, high in (plain, known):
         assert low < 0.2 < high
-    assert modelled[1] - modelled[0] < 0.75 * (plain[1] - plain[0])
+    assert known[1] - known[0] < 0.75 * (plain[1] - plain[0])
+    other = 0.9 * weights * (played == 1)
+    other += 1.1 * weights * (played == 0)
+    wide, narrow = (offpolicy_difference(rewards, weights, other, largest) for largest in (np.inf, 11.0))
+    assert narrow[0] < 0.01 < narrow[1]
+    assert narrow[1] - narrow[0] < 0.5 * (wide[1] - wide[0])
 
 
 def test_a_difference_of_targets_is_narrower_than_that_of_their_intervals() -> None:
@@ -71,15 +58,16 @@ def test_rewards_that_are_missing_widen_both_ends() -> None:
     ("reward", "weight", "text"),
     [
         (1.5, 1.0, "the reward of row 3 is 1.5"),
-        (0.5, np.inf, "the weight of row 3 is inf"),
+        (0.5, np.inf, "the weight of row 3 is inf: it must be 0 or more, and of a chance above 0"),
         (0.5, -1.0, "the weight of row 3 is -1"),
+        (0.5, 3.0, "the weight of row 3 is 3: it must be 0 or more, and at most the largest"),
     ],
 )
 def test_rows_that_make_it_void_are_named(reward: float, weight: float, text: str) -> None:
     rewards, weights = np.full(5, 0.5), np.ones(5)
     rewards[3], weights[3] = reward, weight
     with pytest.raises(EvenhandError, match=text):
-        offpolicy(rewards, weights)
+        offpolicy(rewards, weights, 2.0)
 
 
 def test_one_look_needs_chances_above_zero() -> None:

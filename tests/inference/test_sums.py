@@ -9,9 +9,9 @@ import pytest
 
 from evenhand.core.state import Array
 from evenhand.inference import Scores, Sums, difference, mean, simultaneous, weighted
-from evenhand.inference.mixtures import TILTS, linear, psi
+from evenhand.inference.mixtures import REACHES, TILTS, linear, psi
 from evenhand.inference.sequences import mean_interval
-from evenhand.inference.sums import CENTRES, REACHES, _against
+from evenhand.inference.sums import CENTRES, _against
 
 ROWS = 4000
 

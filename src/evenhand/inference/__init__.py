@@ -6,7 +6,6 @@ Each function states its theorem and the premises under which it holds; none kno
 from __future__ import annotations
 
 from evenhand.inference.offpolicy import adaptive as adaptive
-from evenhand.inference.offpolicy import controls as controls
 from evenhand.inference.offpolicy import offpolicy as offpolicy
 from evenhand.inference.offpolicy import offpolicy_difference as offpolicy_difference
 from evenhand.inference.sums import Scores as Scores

@@ -11,13 +11,12 @@ import numpy as np
 
 from evenhand.core.state import Array
 from evenhand.inference.means import CONFIDENCE
-from evenhand.inference.mixtures import TILTS, Evidence, least_sum, linear, mixed, psi, root
+from evenhand.inference.mixtures import REACHES, TILTS, Evidence, least_sum, linear, mixed, psi, root
 from evenhand.inference.sequences import TILTS as CHERNOFF
 
 Ends: TypeAlias = tuple[Array, Array]  # lower and upper
 _Test: TypeAlias = tuple[Evidence, Callable[[float], Array]]
 CENTRES: Array = np.array([0.0, 0.25, 0.5, 0.75, 1.0])  # c, from which rewards are counted
-REACHES = (0.25, 0.75)  # u, the part of 1 that a tilted score may be below 0
 
 
 @dataclass(frozen=True, eq=False)
