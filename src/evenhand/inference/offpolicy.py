@@ -44,7 +44,7 @@ def offpolicy(
         >>> weights = 10.0 * (rng.random(5000) < 0.1)  # of an arm with a chance of 10%; the target plays nothing else
         >>> rewards = (rng.random(5000) < 0.05).astype(float)
         >>> np.round(offpolicy(rewards, weights), 3), np.round(offpolicy(rewards, weights, largest=10.0), 3)
-        (array([0.014, 0.157]), array([0.01 , 0.112]))
+        (array([0.014, 0.157]), array([0.013, 0.115]))
 
     Source: Waudby-Smith, Wu, Ramdas, Karampatziakis and Mineiro 2022, Anytime-valid off-policy inference for contextual
     bandits (arXiv:2210.10768), theorem 3, with a mixture of several λ and c in place of a model of the rewards.
@@ -135,17 +135,19 @@ def adaptive(scores: Array, chances: Array, confidence: float = CONFIDENCE) -> t
 def _lower(parts: Sequence[tuple[Array, float]], confidence: float) -> Array:
     """(…,), the lower end of the mean of scores (…, rows), given the past; each with the most that it is below 1.
 
-    Of the first one that is 1, so that all λ serve; of the others it was found from the rows, so that λ may end.
+    Of the first one that is 1, so that all λ serve, with half of the weight; the λ of the others may end.
     """
     count, intercepts, slopes = parts[0][0].shape[-1], [], []
+    bounded = sum(np.count_nonzero(reach >= TILTS) for reach in REACHES) * (len(parts) - 1)
     for place, (scores, below) in enumerate(parts):
         total = scores.cumsum(axis=-1)
         centre = np.minimum((total - scores + 0.5) / np.arange(1.0, count + 1.0), 1.0)
         spread = ((scores - centre) ** 2).sum(axis=-1)
+        weight = math.log((len(TILTS) + bounded) / (2.0 * (bounded if place else len(TILTS)))) if bounded else 0.0
         for reach in REACHES if place else (1.0,):
             tilts = np.reshape(TILTS[reach >= TILTS], (-1, *(1,) * spread.ndim))
             costs = psi(reach) * (tilts / reach) ** 2 if place else psi(tilts)
-            gain = tilts * scores.sum(axis=-1) - costs * spread
+            gain = tilts * scores.sum(axis=-1) - costs * spread + weight
             intercepts.append(np.where(tilts * below <= reach, gain, -np.inf))
             slopes.append(tilts * np.full(spread.shape, max(count, 1e-9)))
     return linear(np.concatenate(intercepts), np.concatenate(slopes), math.log(2.0 / (1.0 - confidence)))

@@ -16,7 +16,7 @@ from evenhand.bandit.evaluation.followed import Model, followed
 from evenhand.bandit.evaluation.log import Log
 from evenhand.bandit.evaluation.targets import FixedShares, as_target
 from evenhand.core.errors import EvenhandError
-from evenhand.inference.offpolicy import offpolicy_difference
+from evenhand.inference.offpolicy import offpolicy, offpolicy_difference
 from tests.bandit.evaluation.logs import MEANS, TINY, USED, WANTED, adaptive, drawn, even, fixed, log_of, simulated
 
 
@@ -181,8 +181,9 @@ def test_differences_of_targets_on_a_log_that_learned() -> None:
         (difference,) = evaluate(log, {"0": {"0": 1}, "1": {"1": 1}}).differences
         missed += not difference.interval.low <= 0.3 <= difference.interval.high
     assert missed <= 5
-    weights = [(item == place) / propensity for place in (1, 0)]
-    expected = [float(end) for end in offpolicy_difference(reward, *weights)]
+    one, zero = ((item == place) / propensity for place in (1, 0))
+    largest = 1.0 / np.minimum(propensity, 1.0 - propensity).min()
+    expected = [float(end) for end in offpolicy_difference(reward, one, zero, largest)]
     assert [difference.interval.low, difference.interval.high] == pytest.approx(expected)
 
 
@@ -202,6 +203,18 @@ def test_one_look_covers_and_is_narrower_than_the_sequence() -> None:
     assert np.mean(widths, axis=0)[0] < 0.6 * np.mean(widths, axis=0)[1]
     assert difference.high - difference.low == pytest.approx(np.hypot(first.high - first.low, second.high - second.low))
     assert "the number of rounds was fixed beforehand" in ends.premises
+
+
+def test_all_chances_are_known_in_a_log_of_two_items_which_narrows_rare_rewards() -> None:
+    log = simulated(np.random.default_rng(2), 20_000, np.array([0.02, 0.04]), np.array([0.9, 0.1]))
+    found = evaluate(log, {"rare": {"1": 1.0}, "often": {"0": 1.0}}, interval="sequence")
+    weights = np.where(log.item == 1, 10.0, 0.0)
+    low, high = offpolicy(log.reward, weights)
+    value, difference = found.estimates["rare"].interval, found.differences[0].interval
+    assert value.low < 0.04 < value.high
+    assert value.high - value.low < 0.8 * (high - low)
+    low, high = offpolicy_difference(log.reward, weights, np.where(log.item == 0, 1.0 / 0.9, 0.0))
+    assert difference.high - difference.low < 0.8 * (high - low)
 
 
 def test_one_look_needs_all_chances() -> None:

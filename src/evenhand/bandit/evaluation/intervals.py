@@ -71,11 +71,11 @@ def sequence(of: Pair, scores: Scores, bias: Scores | None, confidence: float, l
     low, width = limits.low, limits.high - limits.low
     rewards, weights = _by_round(target, limits)
     if other is None:
-        least, most = (float(low + width * end) for end in offpolicy(rewards, weights, confidence=confidence))
+        least, most = (float(low + width * end) for end in offpolicy(rewards, weights, _largest(target), confidence))
     elif target.log.rows == target.log.rounds:
-        least, most = (
-            float(width * end) for end in offpolicy_difference(rewards, weights, other.weights, confidence=confidence)
-        )
+        largest = max(_largest(target), _largest(other))
+        found = offpolicy_difference(rewards, weights, other.weights, largest, confidence)
+        least, most = (float(width * end) for end in found)
     else:  # the two have other weighted means of the rewards of a round
         half = simultaneous(confidence, 2)
         above = offpolicy(rewards, weights, confidence=half)
@@ -84,6 +84,20 @@ def sequence(of: Pair, scores: Scores, bias: Scores | None, confidence: float, l
     if least > most:
         return _unclaimed(confidence, CONTRADICTED)
     return Interval(least, most, confidence, "holds_if", (RIGHT, f"all rewards lie in [{low:g}, {limits.high:g}]"))
+
+
+def _two_items(log: Log) -> bool:
+    """Whether the chance of the played item says that of the other, as one of at most two plays in every round."""
+    return log.rows == log.rounds and bool((log.sets[np.unique(log.available)].sum(axis=1) <= 2).all())
+
+
+def _largest(target: Followed) -> float:
+    """The largest weight that any item could have had, played or not; infinite where the log does not say it."""
+    if not _two_items(target.log):
+        return math.inf
+    other, rest = 1.0 - target.propensity, 1.0 - target.log.propensity
+    unplayed = np.divide(other, rest, out=np.where(other > 1e-9, np.inf, 0.0), where=rest > 0.0)
+    return float(max(unplayed.max(), target.weight.max()))
 
 
 def _by_round(target: Followed, limits: RewardRange) -> tuple[Array, Array]:
@@ -98,7 +112,7 @@ def _by_round(target: Followed, limits: RewardRange) -> tuple[Array, Array]:
 def one_look(of: Pair, scores: Scores, bias: Scores | None, confidence: float, limits: Limits) -> Interval:
     """For policies that learn, at a number of rounds that was fixed beforehand, by `adaptive`."""
     log, refused = of[0].log, _refused(of, confidence)
-    if refused is None and (log.rows > log.rounds or (log.sets[np.unique(log.available)].sum(axis=1) > 2).any()):
+    if refused is None and not _two_items(log):
         refused = _unclaimed(confidence, ALL_CHANCES)
     if refused is not None:
         return refused
