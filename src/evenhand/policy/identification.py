@@ -58,7 +58,7 @@ def best_proportions(means: Array, floors: Array) -> Array:
     rest, least = np.where(lead, top - GAP, np.minimum(means, top - GAP)), np.where(lead, 0.0, floors)
     own = np.where(lead, floors, 0.0).sum(axis=-1, keepdims=True)
     low = np.zeros_like(top)
-    high = np.where(lead, np.inf, _kl(top, rest)).min(axis=-1, keepdims=True)
+    high = np.where(lead, np.inf, divergence(top, rest)).min(axis=-1, keepdims=True)
     if means.shape[-1] == 1:
         return np.ones_like(means)
     for _ in range(STEPS):
@@ -66,7 +66,7 @@ def best_proportions(means: Array, floors: Array) -> Array:
         ratio, middle = _ratios(top, rest, level)
         share = _share_of_best(np.where(lead, 0.0, ratio), least)
         free = ~lead & (share * ratio > least)
-        slope = np.where(free, _kl(top, middle) / np.maximum(_kl(rest, middle), validate.TINY), 0.0)
+        slope = np.where(free, divergence(top, middle) / np.maximum(divergence(rest, middle), validate.TINY), 0.0)
         beyond = (slope.sum(axis=-1, keepdims=True) > 1.0) | (share < own)
         low, high = np.where(beyond, low, level), np.where(beyond, level, high)
     ratio = np.where(lead, 0.0, _ratios(top, rest, low)[0])
@@ -76,11 +76,11 @@ def best_proportions(means: Array, floors: Array) -> Array:
 
 def _ratios(top: Array, rest: Array, level: Array) -> tuple[Array, Array]:
     """The x with ``kl(μ_a, m) + x kl(μ_b, m) = level``, from below, and m."""
-    ratio = level / _kl(rest, top)
+    ratio = level / divergence(rest, top)
     for _ in range(INNER):
         middle = (top + ratio * rest) / (1.0 + ratio)
-        slope = np.maximum(_kl(rest, middle), validate.TINY)
-        ratio = np.maximum(ratio + (level - _kl(top, middle) - ratio * slope) / slope, ratio)
+        slope = np.maximum(divergence(rest, middle), validate.TINY)
+        ratio = np.maximum(ratio + (level - divergence(top, middle) - ratio * slope) / slope, ratio)
     return ratio, (top + ratio * rest) / (1.0 + ratio)
 
 
@@ -94,7 +94,8 @@ def _share_of_best(ratio: Array, least: Array) -> Array:
     return np.maximum(share, 0.0)
 
 
-def _kl(p: Array, q: Array) -> Array:
+def divergence(p: Array, q: Array) -> Array:
+    """kl of Bernoulli distributions with means within (0, 1)."""
     return np.asarray(p * np.log(p / q) + (1.0 - p) * np.log((1.0 - p) / (1.0 - q)))
 
 

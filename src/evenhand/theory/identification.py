@@ -11,7 +11,7 @@ from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array
 from evenhand.core.validate import PerArm
-from evenhand.policy.identification import best_proportions
+from evenhand.policy.identification import best_proportions, divergence
 
 
 def characteristic_rounds(means: Sequence[float] | Array, fractions: PerArm = 0.0) -> float:
@@ -46,7 +46,9 @@ def characteristic_rounds(means: Sequence[float] | Array, fractions: PerArm = 0.
     shares = best_proportions(mean, floors)
     top, rest = shares[best], shares[others]
     middle = (top * mean[best] + rest * mean[others]) / np.maximum(top + rest, validate.TINY)
-    least = float((top * _kl(np.full(len(rest), mean[best]), middle) + rest * _kl(mean[others], middle)).min())
+    least = float(
+        (top * divergence(np.full(len(rest), mean[best]), middle) + rest * divergence(mean[others], middle)).min()
+    )
     return 1.0 / least if least > 0.0 else math.inf
 
 
@@ -75,8 +77,4 @@ def rounds_until_known(means: Sequence[float] | Array, delta: float = 0.05, frac
     if not 0.0 < delta < 0.5:
         raise EvenhandError(f"must be above 0 and below 0.5, got {delta!r}", "delta")
     error = np.array([delta])
-    return characteristic_rounds(means, fractions) * float(_kl(error, 1.0 - error)[0])
-
-
-def _kl(p: Array, q: Array) -> Array:
-    return np.asarray(p * np.log(p / q) + (1.0 - p) * np.log((1.0 - p) / (1.0 - q)))
+    return characteristic_rounds(means, fractions) * float(divergence(error, 1.0 - error)[0])

@@ -15,6 +15,7 @@ from evenhand.bandit.audit.differences import MOST, differences
 from evenhand.bandit.record import Record
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, number_of, shown
+from evenhand.core.intervals import Claim
 from evenhand.core.state import Array, Mask
 from evenhand.inference.stopping import FARTHEST, BestArms, best_arms, gaining, rounds_to_go
 from evenhand.inference.sums import Sums, mean, simultaneous
@@ -135,7 +136,7 @@ def _by_likelihood(
         found, independent = _found(account, asked, known), True  # with "zero", failures come late, successes early
         if compared is not None:
             found = _narrowed(account, found, *compared)
-    return _answer(account, wanted, found, known, _premises(account, open_rewards, independent), delta)
+    return _answer(account, wanted, found, known, delta, *_premises(account, open_rewards, independent))
 
 
 def _narrowed(account: Account, found: BestArms, leader: Mask, far: float) -> BestArms:
@@ -179,15 +180,8 @@ def _stops(account: Account, asked: Question, found: BestArms) -> bool:
     return found.certain or (asked.epsilon > 0.0 and found.epsilon * (high - low) <= asked.epsilon)
 
 
-class Premises(NamedTuple):
-    """What an answer rests on, or why nothing is claimed."""
-
-    false: tuple[str, ...]
-    clauses: tuple[str, ...]
-
-
-def _premises(account: Account, open_rewards: int, independent: bool) -> Premises:
-    """The premises, and those that are known to be false."""
+def _premises(account: Account, open_rewards: int, independent: bool) -> tuple[Claim, tuple[str, ...]]:
+    """What is claimed, and under which premises, or why nothing is."""
     low, high = account.limits
     false = []
     if account.changes is not None and account.changes.any():
@@ -195,88 +189,82 @@ def _premises(account: Account, open_rewards: int, independent: bool) -> Premise
     if account.by_totals:
         false.append("rewards came as totals of rounds, which do not say which arm earned them")
     clauses = ["the mean reward of each arm stays the same over time", f"no reward is below {low:g} or above {high:g}"]
+    unknown = number_of(open_rewards, "reward that is", "rewards that are")
     if independent:
-        unknown = number_of(open_rewards, "reward that is", "rewards that are")
         clauses.append(f"whether and when a reward arrives does not depend on its value ({unknown} not known)")
     elif open_rewards:
-        clauses.append(f"{number_of(open_rewards, 'reward that is', 'rewards that are')} not known may be anything")
+        clauses.append(f"{unknown} not known may be anything")
     if account.plays > 1:
         clauses.append("rewards of arms that play in the same round are independent")
     if (account.seen < account.rounds).any():
         clauses.append("one counts anew from when an arm was added")
-    return Premises(tuple(false), tuple(clauses))
+    return ("not_claimed", tuple(false)) if false else ("holds_if", tuple(clauses))
 
 
 def _answer(
-    account: Account, asked: Question, found: BestArms, known: Seen, premises: Premises, part: float
+    account: Account,
+    asked: Question,
+    found: BestArms,
+    known: Seen,
+    part: float,
+    claim: Claim,
+    premises: tuple[str, ...],
 ) -> Stopping:
+    """The answer to a question of which a part of δ was spent, with what is claimed and the premises."""
     low, high = account.limits
-    claimed, stops = not premises.false, _stops(account, asked, found)
+    stops = _stops(account, asked, found)
     means = known.least / np.maximum(known.number, 1.0)
     order = np.lexsort((-means, known.number <= 0.0)).tolist()
-    candidates = tuple(account.names[place] for place in order if found.possible[place])
-    chosen = tuple(account.names[place] for place in order if found.chosen[place])
-    epsilon = found.epsilon * (high - low)
-    rounds: Any = (0, 0) if stops else _rounds(account, asked._replace(delta=part), known, means)
-    lines = _sentences(account, asked, candidates, chosen, epsilon, found.certain, stops and claimed, rounds, premises)
-    return Stopping(
-        stop=stops and claimed,
-        candidates=candidates,
-        chosen=chosen,
-        epsilon_now=epsilon,
-        rounds=rounds,
-        claim="holds_if" if claimed else "not_claimed",
-        premises=premises.clauses if claimed else premises.false,
-        sentences=tuple(map(account.say, lines)),
+    rounds: tuple[int | None, int | None] = (0, 0) if stops else (None, None)
+    if not stops and asked.best != PROMISES and account.round:
+        rounds = _rounds(account, asked._replace(delta=part), known, means)
+    answer = Stopping(
+        stop=stops and claim != "not_claimed",
+        candidates=tuple(account.names[place] for place in order if found.possible[place]),
+        chosen=tuple(account.names[place] for place in order if found.chosen[place]),
+        epsilon_now=found.epsilon * (high - low),
+        rounds=(None, None) if claim == "not_claimed" else rounds,
+        claim=claim,
+        premises=premises,
+        sentences=(),
     )
+    return replace(answer, sentences=tuple(map(account.say, _sentences(account, asked, answer, found.certain))))
 
 
 def _rounds(account: Account, asked: Question, known: Seen, means: Array) -> tuple[int | None, int | None]:
     """From when to when it is likely that one may stop, in rounds from now."""
-    if asked.best == PROMISES or not account.round:
-        return None, None
     low, high = account.limits
     pace = account.recent_plays * known.number / np.maximum(account.pulls, 1.0)
-    options = (asked.delta, asked.best, account.active, asked.epsilon / (high - low), FARTHEST * account.round)
+    options: Any = (asked.delta, asked.best, account.active, asked.epsilon / (high - low), FARTHEST * account.round)
     ends = rounds_to_go(means, known.number, pace, *options)
     first, last = (math.ceil(end) if math.isfinite(end) else None for end in ends)
     return first, last
 
 
-def _sentences(
-    account: Account,
-    asked: Question,
-    candidates: tuple[str, ...],
-    chosen: tuple[str, ...],
-    epsilon: float,
-    certain: bool,
-    stops: bool,
-    rounds: tuple[int | None, int | None],
-    premises: Premises,
-) -> list[str]:
+def _sentences(account: Account, asked: Question, answer: Stopping, certain: bool) -> list[str]:
     """The answer in words."""
-    if premises.false:
-        return [f"Nothing is claimed, since {listed(premises.false)}."]
-    error, taken = f"error at most {percent(asked.delta)}", _names(chosen)
-    by = account.words.amount(f"{epsilon:.3g}")
+    if answer.claim == "not_claimed":
+        return [f"Nothing is claimed, since {listed(answer.premises)}."]
+    error, taken = f"error at most {percent(asked.delta)}", _names(answer.chosen)
+    by = account.words.amount(f"{answer.epsilon_now:.3g}")
     if asked.best == PROMISES:
         found = f"the best shares under the promises give {taken} more than a minimum, and no other arm"
         missed, kind = f"shares that give more to {taken} miss at most {by} per round", "be given more"
     else:
-        found = f"{taken} {'are the best arms' if len(chosen) > 1 else 'is the best arm'}"
+        found = f"{taken} {'are the best arms' if len(answer.chosen) > 1 else 'is the best arm'}"
         missed = f"no other arm is better than {taken} by more than {by} per play"
         kind = "be the best" if asked.best == 1 else f"be among the {asked.best} best"
-    if stops:
+    if answer.stop:
         lines = [f"Yes: {found if certain else missed} ({error})."]
     else:
-        arms = number_of(len(candidates), "arm")
-        lines = [f"Not yet: {arms} can still {kind}: {_names(candidates)}."]
+        arms = number_of(len(answer.candidates), "arm")
+        lines = [f"Not yet: {arms} can still {kind}: {_names(answer.candidates)}."]
         if account.known.any():
-            lines += [f"What is sure by now: {missed} ({error}).", *_forecast(account, asked, rounds)]
-    return [*lines, f"This holds however often one looks, if {listed(premises.clauses)}."]
+            lines += [f"What is sure by now: {missed} ({error}).", *_forecast(account, asked, answer.rounds)]
+    return [*lines, f"This holds however often one looks, if {listed(answer.premises)}."]
 
 
-def _forecast(account: Account, asked: Question, rounds: tuple[int | None, int | None]) -> list[str]:
+def _forecast(account: Account, asked: Question, rounds: tuple[int | None, ...]) -> list[str]:
     """When one may likely stop; nothing where that is not foreseen."""
     first, last = rounds
     if asked.best == PROMISES or not account.round:
