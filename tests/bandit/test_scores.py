@@ -22,14 +22,14 @@ def live(missing: str, rounds: int = 250) -> tuple[Bandit, dict[Any, list[Any]]]
         ["a", "b", "c"], "fair_random", fractions=0.2, seed=4, window=2 * DAY, missing=missing, rewards=(LOW, HIGH)
     )
     rng, plays, later = np.random.default_rng(7), list[dict[str, Any]](), list[tuple[float, int, float]]()
-    earned: dict[str, list[float]] = {arm: [] for arm in bandit.names}
+    earned: dict[Any, list[float]] = defaultdict(list)  # by arm, month and the arms that could play
 
     def expire(at: float) -> None:
-        for closed, arms in bandit.expire(at).items():
+        for closed in bandit.expire(at):
             if missing == "zero":
                 play = next(one for one in plays if one["id"] == closed)
                 play["known"] = (0.0 - LOW) / (HIGH - LOW)
-                earned[arms[0]].append(play["known"])
+                earned[play["table"]].append(play["known"])
 
     for round in range(rounds):
         now = START + round * DAY / 3
@@ -39,17 +39,25 @@ def live(missing: str, rounds: int = 250) -> tuple[Bandit, dict[Any, list[Any]]]
             status = bandit.observe(play["id"], {play["arm"]: value}, now=at)[play["arm"]]
             play["known"] = (value - LOW) / (HIGH - LOW) if status == "accepted" else None
             if status == "accepted":
-                earned[play["arm"]].append(play["known"])
+                earned[play["table"]].append(play["known"])
             elif missing == "zero":
-                earned[play["arm"]].remove((0.0 - LOW) / (HIGH - LOW))
+                earned[play["table"]].remove((0.0 - LOW) / (HIGH - LOW))
         later = [one for one in later if one[0] > now]
         expire(now)
         available = ["a", "c"] if round % 4 == 0 else None
         decision = bandit.decide(available, now=now)
         (arm,) = decision.arms
-        guess = (sum(earned[arm.arm]) + 0.5) / (len(earned[arm.arm]) + 1.0)
         month = np.datetime64(int(now), "s").astype("datetime64[M]")
-        play = {"id": decision.id, "arm": arm.arm, "p": arm.propensity, "guess": guess, "month": str(month)}
+        table = arm.arm, month, None if arm.propensity == 1.0 else available is None
+        guess = (sum(earned[table]) + 0.5) / (len(earned[table]) + 1.0)
+        play = {
+            "id": decision.id,
+            "arm": arm.arm,
+            "p": arm.propensity,
+            "guess": guess,
+            "month": str(month),
+            "table": table,
+        }
         plays.append(play | {"able": available, "known": None})
         later.append((now + rng.choice([0.1, 1.0, 3.0, 400.0]) * DAY, round, float(rng.integers(-1, 4))))
     found = defaultdict(list)
@@ -150,7 +158,7 @@ def test_rounds_with_too_many_sets_of_arms_have_no_weights(monkeypatch: pytest.M
     for arms in ("ab", "bc", "cd", "da", "ab", "da"):
         bandit.decide(list(arms), now=START)
     found = [(table.able is None, table.rounds) for table in bandit._record.scores.tables]
-    assert found == [(False, 2.0), (False, 1.0), (True, 3.0)]
+    assert found == [(False, 2.0), (False, 1.0), (True, 0.0)]
 
 
 def test_the_clock_may_go_back_by_a_month() -> None:
@@ -180,9 +188,9 @@ def test_rounds_of_an_earlier_save_do_not_count() -> None:
 
 def test_tables_add_up() -> None:
     one, two = Table("", "decided", None, 2.0, 0.5), Table("", "decided", None, 3.0, 0.1)
-    one.rows[0][:], two.rows[0][:], two.rows[1][LOST] = [1.0] * 11, [2.0] * 11, 4.0
+    one.rows[0][:], two.rows[0][:], two.rows[1][LOST] = [1.0] * 11 + [0.5], [2.0] * 11 + [0.5], 4.0
     one.add(two)
-    assert (one.rounds, one.least, one.rows[0], one.rows[1][LOST]) == (5.0, 0.1, [3.0] * 11, 4.0)
+    assert (one.rounds, one.least, one.rows[0], one.rows[1][LOST]) == (5.0, 0.1, [3.0] * 11 + [3.5 / 4.0], 4.0)
     assert Table.restored(*one.dump()) == one
 
 

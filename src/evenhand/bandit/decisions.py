@@ -28,7 +28,7 @@ def decide(
 ) -> answers.Decision:
     """Decide the next round; see `evenhand.bandit.Bandit.decide`. ``facts`` receives what a log records of it."""
     able = record.arms.all if available is None else record.arms.available(available)
-    if record.expires:
+    if record.pending.window is not None or record.leases:
         close(record, now)
     silent, state = record.in_order and _silent(record), record.state
     observation = ALL_AVAILABLE if able.mask is None else Observation(able.mask)
@@ -46,7 +46,8 @@ def decide(
         known = propensities(record.policy, record.state, able.mask, decision, record.arms.place, seed, listed)
     chances, least = decision.propensities, 0.0
     if chances is not None and able.size > 1 and (chances.item(places[0]) < 1.0 or len(places) > 1):
-        least = float(np.minimum.reduce(chances if able.mask is None else chances[able.arms]))
+        among = chances if able.mask is None else chances[able.arms]
+        least = float(among.item(among.argmin()))
     apply(record, decision, places, able, now, (), least, chances)
     if chances is not None:
         arms = [ArmPropensity(names[place], float(chances.item(place)), 0.0) for place in places]
@@ -126,25 +127,32 @@ def apply(
     """
     record.policy.apply(record.state, decision, given, places)
     scores, index, counting = record.scores, UNCOUNTED, list[float]()
-    if counted:
+    if counted:  # in line, as all that every decision does
         if not scores.begins <= now < scores.ends:
             record.turn(now)
-        able = available.packed if least > 0.0 else None
-        index = scores.places[able] if able in scores.places else scores.opened(able)
-        table = scores.tables[index]
-        table.rounds += 1.0
-        if least < table.least and able is not None:
-            table.least = least
-        for place in places:  # in line, as all that every decision does
-            weight = 0.0 if table.able is None or chances is None else 1.0 / max(chances.item(place), FAINT)
-            counting += weight, scores.earned[place][GUESS]
+        index, weighed = scores.apart, False
+        if least <= FAINT or chances is None:
+            index = index if index >= 0 else scores.opened(None)
+        else:
+            known = scores.places.get(available.packed)
+            index = scores.opened(available.packed) if known is None else known
+            table = scores.tables[index]
+            weighed = table.able is not None
+            if weighed:
+                table.rounds += 1.0
+                table.least = least if least < table.least else table.least
+        rows = scores.tables[index].rows
+        for place in places:
+            counting += (1.0 / chances.item(place) if weighed else 0.0), rows[place][GUESS]  # type: ignore[union-attr]
     record.pending.enter(decision.round, places, now, index, counting)
     if available.mask is not None:
         record.statistics.miss(available.mask)
     record.availability.add(available.packed)
     if record.fractions is not None:
         _note_deficits(record, record.fractions, places)
-    record.mark(now)
+    round, record.count_history.decided = record.state.round, now
+    if round >= record.count_history.next or round >= record.deficit_history.next:
+        record.mark(now)
 
 
 def _silent(record: Record) -> bool:

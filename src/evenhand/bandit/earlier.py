@@ -63,7 +63,7 @@ def with_scores(plain: Mapping[str, Any]) -> dict[str, Any]:
         reports = [[*report, UNCOUNTED] for report in lease["reports"]]
         played = reports[-1][0] if reports else 0
         leases.append({**lease, "reports": reports, "guesses": [0.0] * (played * lease["plays"] - len(lease["known"]))})
-    scores: dict[str, Any] = {"since": None, "tables": [], "earned": []}
+    scores: dict[str, Any] = {"since": None, "tables": []}
     return {**plain, "format": 4, "pending": pending | rows, "leases": leases, "scores": scores}
 
 

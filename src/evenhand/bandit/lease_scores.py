@@ -6,7 +6,7 @@ import numpy as np
 
 from evenhand.bandit.leases import Lease, Places
 from evenhand.bandit.record import Record
-from evenhand.bandit.scores import LOST, NUMBER, OPEN, OPEN2, SUM, Kind
+from evenhand.bandit.scores import KNOWN, LOST, NOTHING, OPEN, OPEN2, TOTAL, Kind
 from evenhand.core.state import Array
 
 
@@ -44,14 +44,14 @@ def _plays(lease: Lease, begin: int, end: int) -> Array:
 def guess(record: Record, lease: Lease) -> None:
     """Fix what is expected of the rewards of new rounds: by those of the arm before, also at positions before."""
     low, high = record.reward_range
-    positions = np.arange(len(lease.guesses), lease.played)
+    positions, table = np.arange(len(lease.guesses), lease.played), lease.reports[-1].table
     new = np.zeros((len(positions), lease.plays))
     arms, scaled = lease.arms_of(positions), (lease.rewards[positions] - low) / (high - low)
     for place in lease.places.tolist():
         mine = scaled[arms == place]
         seen, total = (np.cumsum(part) - part for part in (~np.isnan(mine) * 1.0, np.nan_to_num(mine)))
-        earned = record.scores.earned[place]
-        new[arms == place] = (earned[SUM] + total + 0.5) / (earned[NUMBER] + seen + 1.0)
+        row = NOTHING if table < 0 else record.scores.tables[table].rows[place]
+        new[arms == place] = (row[TOTAL] + total + 0.5) / (row[KNOWN] + seen + 1.0)
     lease.guesses = np.concatenate([lease.guesses, new])
 
 

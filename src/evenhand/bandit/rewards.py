@@ -18,7 +18,7 @@ def observe(record: Record, decision: str, rewards: Mapping[str, float], now: fl
         raise EvenhandError(f"a decision is identified by its id, a string such as '1'; got {decision!r}")
     if not isinstance(rewards, Mapping):
         raise EvenhandError(f"rewards must be a mapping from arms to numbers, got {rewards!r}")
-    if record.expires:
+    if record.pending.window is not None or record.leases:
         close(record, now)
     check, new = record.reward_range.check, []
     statuses: dict[str, RewardStatus] = {}

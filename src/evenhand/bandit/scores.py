@@ -6,12 +6,13 @@ for each arm that played in them a row:
 
 ==========================  ====================================================================================
 ``KNOWN``, ``TOTAL``        rewards that are known, and ``Σ x``
-``SPREAD``                  ``Σ (x − x̂)²``; x̂ was fixed when the arm was chosen, by what it had earned until then
+``SPREAD``                  ``Σ (x − x̂)²``; x̂ was fixed when the arm was chosen
 ``WEIGHTS``, ``WEIGHTS2``   ``Σ w`` and ``Σ w²``
 ``REWARDS``, ``REWARDS2``   ``Σ w x`` and ``Σ w² x``
 ``SQUARES``                 ``Σ w² x²``
 ``LOST``                    plays whose reward is not known, without those decided here that wait for theirs
 ``OPEN``, ``OPEN2``         ``Σ w`` and ``Σ w²`` of these
+``GUESS``                   the next x̂, ``(Σ x + 0.5)/(KNOWN + 1)``
 ==========================  ====================================================================================
 
 The rounds of a lease are laid out when it is granted, so that given the first ones the others have no chance any more.
@@ -33,14 +34,13 @@ from evenhand.core import validate
 from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import StateError
 
-WIDTH = 11
-KNOWN, TOTAL, SPREAD, WEIGHTS, REWARDS, WEIGHTS2, REWARDS2, SQUARES, LOST, OPEN, OPEN2 = range(WIDTH)
-NOTHING = [0.0] * WIDTH
-NUMBER, SUM, GUESS = range(3)  # of all rewards of an arm that are known, and what is expected of the next one
+WIDTH = 12
+KNOWN, TOTAL, SPREAD, WEIGHTS, REWARDS, WEIGHTS2, REWARDS2, SQUARES, LOST, OPEN, OPEN2, GUESS = range(WIDTH)
+NOTHING = [0.0] * GUESS + [0.5]
 SETS = 8  # sets of arms of a month in whose rounds rewards are weighted; rounds with others have no weights
 MONTHS = 13  # calendar months that are kept apart
 BEFORE = ""  # the months before them
-FAINT = 1e-9  # chances below it count as this, which makes scores smaller, and that is always valid
+FAINT = 1e-9  # a chance is above 0 where it is above this
 UNCOUNTED = -1  # in the place of a table, of a round from before there were any
 Kind = Literal["decided", "leased", "units"]  # leased for units, in which the arm follows from the unit
 
@@ -52,7 +52,7 @@ class Table:
     month: str  # such as "2026-11"
     kind: Kind
     able: bytes | None  # the arms that could play, as packed bits; None where rewards have no weights
-    rounds: float = 0.0  # n
+    rounds: float = 0.0  # n, where rewards have weights
     least: float = 1.0  # the smallest chance of any of these arms in any of them, also of arms that did not play
     rows: defaultdict[int, list[float]] = field(default_factory=lambda: defaultdict(NOTHING.copy))
 
@@ -61,7 +61,8 @@ class Table:
         self.rounds += other.rounds
         self.least = min(self.least, other.least)
         for place, row in other.rows.items():
-            self.rows[place] = [one + two for one, two in zip(self.rows[place], row, strict=True)]
+            mine = self.rows[place] = [one + two for one, two in zip(self.rows[place], row, strict=True)]
+            mine[GUESS] = (mine[TOTAL] + 0.5) / (mine[KNOWN] + 1.0)
 
     def dump(self) -> list[Any]:
         """Plain JSON values."""
@@ -88,10 +89,10 @@ class Scores:
 
     def __init__(self) -> None:
         self.tables: list[Table] = []
-        self.earned: defaultdict[int, list[float]] = defaultdict([0.0, 0.0, 0.5].copy)  # by arm
         self.since: float | None = None  # when the first round was decided that counts, in seconds
         self.month, self.begins, self.ends = BEFORE, np.inf, -np.inf  # the present month, and its first seconds
         self.places: dict[tuple[Kind, bytes | None] | bytes | None, int] = {}  # of its tables
+        self.apart = UNCOUNTED  # the place of that of rounds that were decided here and have no weights
 
     def turn(self, now: float) -> list[int]:
         """Go to the month of a time; which tables have become which, empty where all stay."""
@@ -100,7 +101,7 @@ class Scores:
         self.month = str(month)
         self.since = now if self.since is None else self.since
         moved = self._merged()
-        self.places = {}
+        self.places, self.apart = {}, UNCOUNTED
         for place, table in enumerate(self.tables):
             if table.month == self.month:
                 self._remember(table, place)
@@ -109,6 +110,8 @@ class Scores:
     def _remember(self, table: Table, place: int) -> int:
         """Find a table by its arms alone, if its rounds were decided here, which is quick."""
         self.places[table.able if table.kind == "decided" else (table.kind, table.able)] = place
+        if table.kind == "decided" and table.able is None:
+            self.apart = place
         return place
 
     def _merged(self) -> list[int]:
@@ -152,13 +155,11 @@ class Scores:
         """
         if table < 0:
             return
-        row, earned = self.tables[table].rows[place], self.earned[place]
+        row = self.tables[table].rows[place]
         row[KNOWN] += count
         row[TOTAL] += total
         row[SPREAD] += spread
-        earned[NUMBER] += count
-        earned[SUM] += total
-        earned[GUESS] = (earned[SUM] + 0.5) / (earned[NUMBER] + 1.0)
+        row[GUESS] = (row[TOTAL] + 0.5) / (row[KNOWN] + 1.0)
         if weight:
             square = weight * weight
             row[WEIGHTS] += weight * count
@@ -178,15 +179,12 @@ class Scores:
 
     def dump(self) -> dict[str, Any]:
         """Plain JSON values."""
-        earned = [[place, *sums[:GUESS]] for place, sums in sorted(self.earned.items())]
-        return {"since": self.since, "tables": [table.dump() for table in self.tables], "earned": earned}
+        return {"since": self.since, "tables": [table.dump() for table in self.tables]}
 
     @classmethod
     def restored(cls, plain: Mapping[str, Any]) -> Scores:
         """The scores that `dump` described."""
         scores = cls()
         scores.since = None if plain["since"] is None else validate.number("a time", plain["since"])
-        for place, number, total in plain["earned"]:
-            scores.earned[place] = [number, total, (total + 0.5) / (number + 1.0)]
         scores.tables = [Table.restored(*one) for one in plain["tables"]]
         return scores

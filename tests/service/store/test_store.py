@@ -403,7 +403,7 @@ def test_events_that_were_changed_are_found(
         ("round = 99 WHERE sequence = 3", "it is of round 99, which should be 2"),
         ("round = 7 WHERE sequence = 6", "it is of round 7, which should be 3"),
         ("time = time + 100 WHERE sequence = 4", "snapshot"),
-        ("version = 99 WHERE sequence = 4", "event 4 .* has version 99; this version of Evenhand reads up to 1"),
+        ("version = 99 WHERE sequence = 4", "event 4 .* has version 99; this version of Evenhand reads up to 2"),
         ("body = 'no JSON' WHERE sequence = 11", r"event 11 \(reward\) is damaged"),
         ("body = '[]' WHERE sequence = 11", r"event 11 \(reward\) is damaged"),
         ("body = 'null' WHERE sequence = 1", r"event 1 \(create\) is damaged"),

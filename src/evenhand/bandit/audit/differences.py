@@ -156,6 +156,8 @@ def _tables(record: Record, month: str | None, assume: str | None) -> list[tuple
             sums[some] += rows
             _with_waiting(sums, *(part[waiting[0] == place] for part in waiting[1:]))
     for table, sums in found.values():
+        if table.able is None:
+            table.rounds = float(sums[:, [KNOWN, LOST]].sum()) / record.plays
         _assumed(record, table, sums, assume)
     return list(found.values())
 
