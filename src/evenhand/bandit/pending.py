@@ -135,8 +135,10 @@ class PendingRewards:
 
     def write(self, round: int, place: int, reward: float) -> Counting:
         """Record a reward that is accepted or late; how it counts."""
-        row = self._row(round)
-        cell = self._places.index(place, row * self._width, (row + 1) * self._width)
+        row = round - self._rounds[0]  # usually, as in `_row`
+        if not 0 <= row < len(self._rounds) or self._rounds[row] != round:
+            row = self._row(round)
+        cell = row if self._width == 1 else self._places.index(place, row * self._width, (row + 1) * self._width)
         self._rewards[cell] = reward
         counting = self._tables[row], self._counting[2 * cell], self._counting[2 * cell + 1]
         if self._status[row] == WAITING and (self._width == 1 or not self._missing(row)):

@@ -151,22 +151,21 @@ class Record:
     def learn_rewards(
         self, places: Sequence[int], rewards: Sequence[float], rounds: Sequence[int], given: Container[str] = ()
     ) -> None:
-        """Give the policy rewards that arrived together, in the user's unit; an arm can occur several times."""
-        scaled = self.reward_range.scaled(rewards)
+        """Give the policy rewards that arrived together, on the scale [0, 1]; an arm can occur several times."""
         records = self.policy.rewards_by_arm
-        if records is not None and len(set(places)) == len(places):
+        if records is not None and (len(places) == 1 or len(set(places)) == len(places)):
             self.learned += 1
             rng: Any = self.chance.learning(self.learned) if records else None
-            self.policy.count(self.state, places, scaled, rng, given)
+            self.policy.count(self.state, places, rewards, rng, given)
             return
         received, sums = np.zeros((2, len(self.arms)))
-        for place, reward in zip(places, scaled, strict=True):
+        for place, reward in zip(places, rewards, strict=True):
             received[place] += 1.0
             sums[place] += reward
         answers = None
         if self.policy.named:
             delays = self.state.round - np.array(rounds, dtype=np.int64)
-            answers = Answers(np.array(places, dtype=np.intp), delays, np.array(scaled, dtype=float))
+            answers = Answers(np.array(places, dtype=np.intp), delays, np.array(rewards, dtype=float))
         self.learn_sums(received, sums, given, answers)
 
     def learn_sums(

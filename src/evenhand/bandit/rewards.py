@@ -60,7 +60,7 @@ def take(
             if lease is not None:
                 record.scores.lose(table, place, -1.0, weight)
             places.append(place)
-            rewards.append(reward)
+            rewards.append(value)
     record.count_history.received = now
     if places:
         record.learn_rewards(places, rewards, [entry.round] * len(places), given)
@@ -126,7 +126,8 @@ def record_total(record: Record, value: float, given: Container[str] = ()) -> No
     record.pending.forget_waiting()  # earlier rounds get no total of their own any more
     record.last_total = round
     record.count_history.received = record.count_history.decided  # a total is of the round just decided
-    record.learn_rewards(places, [value / len(places)] * len(places), [round] * len(places), given)
+    scaled = record.reward_range.scaled([value / len(places)] * len(places))
+    record.learn_rewards(places, scaled, [round] * len(places), given)
 
 
 def close(record: Record, now: float) -> dict[str, Any]:
@@ -178,4 +179,4 @@ def record_closed(record: Record, closed: Mapping[str, Sequence[str]], given: Co
     record.pending.close(closed)
     # A policy that learns in the order of rounds is given missing rewards before the next decision.
     if places and record.missing == "zero" and not record.in_order:
-        record.learn_rewards(places, [0.0] * len(places), rounds, given)
+        record.learn_rewards(places, record.reward_range.scaled([0.0] * len(places)), rounds, given)

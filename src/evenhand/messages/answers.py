@@ -106,7 +106,9 @@ class Decision(Answer):
         version: int,
         propensities: tuple[ArmPropensity, ...] | None,
     ) -> None:
-        self.__dict__.update(id=id, round=round, time=time, arms=arms, version=version, propensities=propensities)
+        values = self.__dict__  # in single steps, which take half the time of one
+        values["id"], values["round"], values["time"] = id, round, time
+        values["arms"], values["version"], values["propensities"] = arms, version, propensities
 
     @property
     def names(self) -> tuple[str, ...]:
