@@ -1146,7 +1146,7 @@ PUBLIC = {
     "names", "retired", "parameters", "round", "version",
     "decide", "observe", "observe_total", "due", "expire", "lease", "report", "learn",
     "change", "plan", "add", "retire", "bring_back", "rename", "promise",
-    "audit", "health", "dump", "restored", "save", "load",
+    "audit", "health", "differences", "stopping", "save_report", "dump", "restored", "save", "load",
 }  # fmt: skip
 
 
