@@ -57,12 +57,15 @@ WANTED = {
     ("GET", "/v1/allocations/{name}/audit.svg"): "read",
     ("GET", "/v1/allocations/{name}/report"): "read",
     ("GET", "/v1/allocations/{name}/stopping"): "read",
+    ("GET", "/v1/allocations/{name}/differences"): "read",
     ("GET", "/v1/allocations/{name}/price"): "read",
+    ("POST", "/v1/price"): "administer",
     ("GET", "/v1/allocations/{name}/log"): "read",
 }
 #: Bodies with which the routes answer well.
 BODIES: dict[tuple[str, str], Any] = {
     ("POST", "/v1/allocations"): DRINKS,
+    ("POST", "/v1/price"): {"log": "time,item,click\n1,tea,1\n2,mate,0\n3,mate,1\n", "promises": [0.1]},
     ("POST", "/v1/allocations/{name}/changes"): {"change": "reopen"},
     ("PUT", "/v1/allocations/{name}/arms/{arm:path}"): {},
     ("POST", "/v1/allocations/{name}/decisions"): {},
@@ -251,6 +254,7 @@ def test_a_key_for_another_allocation_is_refused(
     scopes = SCOPES if scope == ANY_KEY else [scope]
     keyed.key = store.keys.create("films only", scopes, allocations=["films"])[1]
     fine = path in ("/v1/access", "/v1/algorithms", "/v1/allocations") and method == "GET"
+    fine |= path == "/v1/price"  # of a log that is sent with it
     assert status_of(keyed, method, path) == (200 if fine else 403)
     assert keyed(method, path.replace("{name}", "nothing"), json=BODIES.get((method, path))).status_code in (403, 200)
     if fine and path == "/v1/allocations":
