@@ -17,7 +17,7 @@ from evenhand.bandit.evaluation.followed import Model, followed
 from evenhand.bandit.evaluation.log import Log
 from evenhand.bandit.evaluation.targets import FixedShares, as_target
 from evenhand.core.errors import EvenhandError
-from evenhand.inference.offpolicy import offpolicy, offpolicy_difference
+from evenhand.inference.offpolicy import offpolicy_difference
 from evenhand.policy import BetaSample, ExplorationFloor
 from tests.bandit.evaluation.logs import MEANS, TINY, USED, WANTED, adaptive, drawn, even, fixed, log_of, simulated
 
@@ -257,6 +257,14 @@ def test_nothing_is_claimed_where_the_propensities_contradict_the_log() -> None:
     assert (interval.claim, np.isnan(interval.low)) == ("not_claimed", True)
     assert "no value agrees with the log" in interval.premises[0]
     assert found.grade.answer == "no"
+
+
+@pytest.mark.parametrize("kind", ["normal", "sequence", "one look"])
+def test_nothing_is_claimed_of_a_deterministic_policy(kind: str) -> None:
+    log = log_of(["a", "b"] * 100, [1, 0] * 100, 1.0)
+    found = evaluate(log, "uniform", interval=kind)
+    assert found.estimates["uniform"].interval.claim == found.differences[0].interval.claim == "not_claimed"
+    assert found.logged.interval.claim == "holds_if"
 
 
 def test_nothing_is_claimed_where_an_item_had_no_chance() -> None:

@@ -16,7 +16,7 @@ from evenhand.bandit.evaluation.clipping import PART, SLOPE, bias_bound, limited
 from evenhand.bandit.evaluation.estimators import ESTIMATORS, Scores, ratio
 from evenhand.bandit.evaluation.followed import LOGGED, Followed, Model, as_logged, followed
 from evenhand.bandit.evaluation.grade import ANSWERS, Grade, finite, graded, listed
-from evenhand.bandit.evaluation.intervals import INTERVALS, kind_of
+from evenhand.bandit.evaluation.intervals import interval_of, kind_of
 from evenhand.bandit.evaluation.log import Log, check_propensities
 from evenhand.bandit.evaluation.targets import Target, as_target
 from evenhand.core import html, validate
@@ -218,7 +218,7 @@ class _Judged:
 
     def estimate(self, kind: str, confidence: float, limits: RewardRange | None) -> Estimate:
         """The estimate with its interval."""
-        interval = INTERVALS[kind]((self.target, None), self.scores, self.bias, confidence, limits)
+        interval = interval_of(kind, (self.target, None), self.scores, self.bias, confidence, limits)
         bias = 0.0 if self.bias is None else max(self.bias.value, 0.0)
         return Estimate(self.scores.value, self.scores.stderr, interval, bias)
 
@@ -226,7 +226,7 @@ class _Judged:
         """By how much it is above another, paired by round."""
         known = [one for one in (self.bias, other.bias) if one is not None]
         scores, bias = self.scores - other.scores, reduce(Scores.__add__, known) if known else None
-        interval = INTERVALS[kind]((self.target, other.target), scores, bias, confidence, limits)
+        interval = interval_of(kind, (self.target, other.target), scores, bias, confidence, limits)
         return compared(self.target.name, other.target.name, scores.value, interval)
 
 

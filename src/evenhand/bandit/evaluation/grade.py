@@ -87,8 +87,8 @@ def graded(target: Followed) -> Grade:
     fatal, care = _missing(target, lost, never), [*_uneven(target, tail), *_changed(target, p_value)]
     if overlap >= 1.0 - UNSEEN and weight.any():
         fatal, care = [], [*fatal, *care]
-    if not never.any() and weight.any() and (wrong := _wrong(target)):
-        (fatal if abs(float(target.weights.mean()) - 1.0) > WRONG else care).append(wrong)
+    if not never.any() and weight.any() and (wrong := _wrong(target, 1.0 - float(lost.mean()))):
+        (fatal if abs(float((target.weights + lost).mean()) - 1.0) > WRONG else care).append(wrong)
     if 0.0 < target.effective < FEWEST:
         fatal.append(f"{target.effective:,.0f} plays are too few")
     return Grade(
@@ -146,14 +146,14 @@ def _uneven(target: Followed, tail: float) -> list[str]:
     return reasons
 
 
-def _wrong(target: Followed) -> str:
-    """Why the propensities do not fit; nothing where they do."""
+def _wrong(target: Followed, expected: float) -> str:
+    """Why the propensities do not fit; nothing where the mean weight is as expected."""
     weights = mean(target.weights)
-    if abs(weights.value - 1.0) <= FAR * weights.stderr + ROUNDED:
+    if abs(weights.value - expected) <= FAR * weights.stderr + ROUNDED:
         return ""
     return (
-        f"the mean weight is {weights.value:.3g} ± {round(weights.stderr, 9):.2g} and should be 1: the propensities "
-        "are wrong, some items are never played in some rounds, or rows are missing"
+        f"the mean weight is {weights.value:.3g} ± {round(weights.stderr, 9):.2g} and should be {expected:.3g}: the "
+        "propensities are wrong, some items are never played in some rounds, or rows are missing"
     )
 
 

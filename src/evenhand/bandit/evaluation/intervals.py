@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import TypeAlias
 
 import numpy as np
@@ -49,14 +48,6 @@ def normal(of: Pair, scores: Scores, bias: Scores | None, confidence: float, lim
     return Interval(low, high, confidence, "holds_if", (RIGHT, MANY, FIXED))
 
 
-def _refused(of: Pair, confidence: float) -> Interval | None:
-    """No interval where an item that a target plays had no chance."""
-    for one in of:
-        if one is not None and (rounds := without_chance(one) > 0.0).any():
-            return _unclaimed(confidence, mend(one, rounds))
-    return None
-
-
 def _unclaimed(confidence: float, why: str) -> Interval:
     return Interval(math.nan, math.nan, confidence, "not_claimed", (why,))
 
@@ -64,9 +55,6 @@ def _unclaimed(confidence: float, why: str) -> Interval:
 def sequence(of: Pair, scores: Scores, bias: Scores | None, confidence: float, limits: Limits) -> Interval:
     """The anytime-valid sequence from weighted rewards with all their weights, whatever the estimate is."""
     target, other = of
-    refused = _refused(of, confidence)
-    if refused is not None:
-        return refused
     limits = limits or RewardRange(0.0, 1.0)
     low, width = limits.low, limits.high - limits.low
     rewards, weights = _by_round(target, limits)
@@ -111,11 +99,9 @@ def _by_round(target: Followed, limits: RewardRange) -> tuple[Array, Array]:
 
 def one_look(of: Pair, scores: Scores, bias: Scores | None, confidence: float, limits: Limits) -> Interval:
     """For policies that learn, at a number of rounds that was fixed beforehand, by `adaptive`."""
-    log, refused = of[0].log, _refused(of, confidence)
-    if refused is None and not _two_items(log):
-        refused = _unclaimed(confidence, ALL_CHANCES)
-    if refused is not None:
-        return refused
+    log = of[0].log
+    if log.rows > log.rounds or (log.sets[np.unique(log.available)].sum(axis=1) > 2).any():
+        return _unclaimed(confidence, ALL_CHANCES)
     value, square = 0.0, 0.0
     for sign, one in zip((1.0, -1.0), of, strict=True):
         if one is not None:
@@ -135,4 +121,14 @@ def _adaptive(target: Followed, confidence: float) -> tuple[float, float]:
     return float(value), float(reach)
 
 
-INTERVALS: dict[str, Callable[..., Interval]] = {"normal": normal, "sequence": sequence, "one look": one_look}
+INTERVALS = {"normal": normal, "sequence": sequence, "one look": one_look}
+
+
+def interval_of(
+    kind: str, of: Pair, scores: Scores, bias: Scores | None, confidence: float, limits: Limits
+) -> Interval:
+    """An interval of some kind; none where an item that a target plays had no chance."""
+    for one in of:
+        if one is not None and (rounds := without_chance(one) > 0.0).any():
+            return _unclaimed(confidence, mend(one, rounds))
+    return INTERVALS[kind](of, scores, bias, confidence, limits)
