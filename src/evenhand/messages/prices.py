@@ -88,7 +88,9 @@ class Price(Answer):
         axes.errorbar(places, steady, reach, fmt="o", capsize=4, label="in the long run, 95% interval")
         if self.rounds:
             beside = [place + 0.12 for place in places]
-            low, run, high = zip(*((one.run_low, one.run, one.run_high) for one in self.curve), strict=True)
+            nan = float("nan")
+            runs = [(nan, nan, nan) if one.run is None else (one.run_low, one.run, one.run_high) for one in self.curve]
+            low, run, high = zip(*runs, strict=True)
             axes.vlines(beside, low, high, color="C1", alpha=0.5)
             label = f"in the first {self.rounds:,} rounds of {self.policy}, 95 of 100 runs"
             axes.plot(beside, run, "s", mfc="none", color="C1", label=label)

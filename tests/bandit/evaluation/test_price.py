@@ -101,6 +101,20 @@ def test_groups_caps_and_sleeping_arms_are_priced_by_their_programs() -> None:
         price(sleeping, [0.49, {"fractions": {"tea": 0.7}}], rounds=50)
 
 
+def test_shares_by_merit_cost_what_the_ads_of_the_example_miss() -> None:
+    setup = load(Path(__file__).parents[3] / "examples" / "ads.toml")
+    (policy,) = {one.plays for one in setup.policies.values()}
+    merit = next(iter(setup.policies.values())).merit
+    found = price(setup.environment, [{"merit": merit}, 0.1], rounds=50, plays=policy)
+    assert found.curve[0].steady == pytest.approx(1.1 - 0.8545, abs=1e-4)
+    assert found.curve[0].low <= found.curve[0].steady <= found.curve[0].high
+    assert found.curve[0].run is None
+    assert found.curve[1].run is not None
+    assert found.figure().axes
+    with pytest.raises(EvenhandError, match="or merit"):
+        price(WORLD, [{"merit": "linear", "fractions": 0.1}], rounds=10)
+
+
 def test_a_bandit_is_priced_by_its_rewards_so_far() -> None:
     bandit = Bandit(["tea", "mate", "old"], "fucb", fractions=[0.1, 0.1, 0.0], rewards=(0, 10), words={"unit": "€"})
     for round in range(600):

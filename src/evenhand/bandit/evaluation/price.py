@@ -51,7 +51,7 @@ def price(
         source: a log or the path of one; an environment, whose means are known; or a bandit, of which nothing is
             simulated.
         promises: shares of the rounds in [0, 1] for every arm; or tables such as ``{"fractions": {"tea": 0.1}}`` with
-            ``fractions``, ``caps`` and ``groups``.
+            ``fractions``, ``caps`` and ``groups``, or with ``merit``, which is not simulated.
         policy: the name of the algorithm that is simulated.
         rounds: simulated rounds; None for as many as the log has, at most 20,000. More are an extrapolation.
         seed: of the simulations.
@@ -156,6 +156,8 @@ def _steady(facts: Facts, words: str, table: Mapping[str, Any]) -> tuple[PricePo
         low, high = cost_interval(facts.low, facts.high, fractions, facts.plays)
         last = facts.means[shares > fractions + TOLERANCE].min(initial=facts.means.max())
         duals = np.maximum(last - facts.means, 0.0)
+    elif "merit" in table:
+        (shares, low, high), duals = facts.deserved(table["merit"]), np.zeros(len(facts.names))
     else:
         shares, low, high, duals = _by_program(facts, facts.bounds(table))
     value = min(max(facts.best - float(shares @ facts.means), low), high)
@@ -187,17 +189,22 @@ def _run(
     none: Mapping[str, Any] = {"fractions": [0.0] * len(facts.names)}
     around = surroundings_of(worlds, rounds, facts.plays)
     policies = {
-        str(place): as_policy({"algorithm": policy, **table}, around) for place, table in enumerate([none, *tables])
+        str(place): as_policy({"algorithm": policy, **table}, around)
+        for place, table in enumerate([none, *tables])
+        if "merit" not in table
     }
     results = compare(policies, worlds, rounds, LANES, seed, checkpoints=1, progress=False)
-    earned = [(one.pulls[-1] * means).sum(axis=1) / rounds for one in results.policies.values()]
+    earned = {label: (one.pulls[-1] * means).sum(axis=1) / rounds for label, one in results.policies.items()}
     points = []
-    for point, table, own in zip(steady, tables, earned[1:], strict=True):
-        cost = earned[0] - own
+    for place, (point, table) in enumerate(zip(steady, tables, strict=True), start=1):
+        if str(place) not in results.policies:
+            points.append(point)
+            continue
+        cost = earned["0"] - earned[str(place)]
         low, high = map(float, np.quantile(cost, [0.025, 0.975]))
         learning = float((cost - facts.long_run(means, table)).mean())
         points.append(replace(point, run=float(cost.mean()), run_low=low, run_high=high, learning=learning))
-    return points, float((facts.best_in(means) - earned[0]).mean())
+    return points, float((facts.best_in(means) - earned["0"]).mean())
 
 
 def _answer(facts: Facts, curve: Sequence[PricePoint], policy: str, rounds: int, missed: float | None) -> list[str]:

@@ -17,12 +17,17 @@ from evenhand.core.errors import DataError, EvenhandError, nearest
 from evenhand.core.intervals import Claim
 from evenhand.core.state import Array
 from evenhand.environment.availability import Always, Availability
+from evenhand.environment.rewards import UNIT
 from evenhand.environment.world import Environment
 from evenhand.inference.means import CONFIDENCE, shrunk
 from evenhand.inference.sequences import mean_rewards
 from evenhand.inference.sums import simultaneous
+from evenhand.judgement.merits import allowed_shares
 from evenhand.messages.answers import Recommendation
+from evenhand.policy.custom_merit import as_merit
 from evenhand.policy.groups import with_places
+from evenhand.policy.merit import Merit
+from evenhand.policy.shares import proportional
 from evenhand.theory.bounded import Bounds, best_bounded, bounds_of
 from evenhand.theory.prices import cost_of_shares
 
@@ -36,6 +41,7 @@ class Facts:
     means: Array  # (arms,), likely ones
     low: Array  # (arms,), ends of the intervals, which hold for all arms together
     high: Array
+    limits: tuple[float, float]  # the smallest and the largest reward
     plays: int = 1
     availability: Availability = field(default_factory=Always)
     unit: str = ""
@@ -81,12 +87,26 @@ class Facts:
         fair = [best_bounded(row, kept, self.plays, self.availability)[0] for row in means]
         return np.asarray(self.best_in(means) - np.array(fair))
 
+    def deserved(self, merit: Merit) -> tuple[Array, float, float]:
+        """(arms,), shares by merit, and the range of what they cost, from those that arms may deserve."""
+        if self.availability.traits.sleeping:
+            raise EvenhandError("the price of shares by merit is not computed where arms are sometimes not available")
+        smallest, span = self.limits[0], self.limits[1] - self.limits[0]
+        ends = np.array([self.means, self.low, self.high])
+        means, low, high = np.clip((ends - smallest) / span, 0.0, 1.0)
+        least, most = allowed_shares(merit, low, high, self.plays)
+        free = [float(np.sort(end)[-self.plays :].sum()) for end in (low, high)]
+        ends = span * np.maximum([free[0] - most @ high, free[1] - least @ low], 0.0)
+        return np.asarray(proportional(merit(means), self.plays)), float(ends[0]), float(ends[1])
+
     def promise(self, table: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters of a promise, in the order of the arms."""
         found: dict[str, Any] = {}
         for name, value in table.items():
-            if name not in ("fractions", "caps", "groups"):
-                raise EvenhandError(f"unknown key {name!r}; a promise has fractions, caps and groups")
+            if name not in ("fractions", "caps", "groups", "merit") or (name == "merit" and len(table) > 1):
+                raise EvenhandError(f"unknown key {name!r}; a promise has fractions, caps and groups, or merit")
+            if name == "merit":
+                return {"merit": as_merit(value)}
             if isinstance(value, Mapping):
                 for arm in value:
                     if arm not in self.names:
@@ -97,6 +117,8 @@ class Facts:
 
     def words(self, table: Mapping[str, Any]) -> str:
         """A promise in words."""
+        if "merit" in table:
+            return "shares by merit"
         parts = [
             f"{name} {', '.join(f'{arm} {share:.4g}' for arm, share in value.items())}"
             for name, value in table.items()
@@ -139,8 +161,8 @@ def _of_log(log: Log) -> Facts:
         premises += ("plays with unequal propensities count as fewer of equal ones",)
     per_round = max(1, round(log.rows / log.rounds))
     return Facts(
-        log.source, log.items, means, low, high, per_round, world.availability, log.reading.unit, log.rounds, world,
-        fit, premises=premises, assumptions=world.assumptions,
+        log.source, log.items, means, low, high, fit.limits, per_round, world.availability, log.reading.unit,
+        log.rounds, world, fit, premises=premises, assumptions=world.assumptions,
     )  # fmt: skip
 
 
@@ -149,8 +171,8 @@ def _of_environment(world: Environment) -> Facts:
     if means.ndim > 1:
         raise EvenhandError("an environment whose means differ between lanes has no single price")
     return Facts(
-        "the environment", world.names, means, means, means, 1, world.availability, world=world, estimated=False,
-        claim="holds", assumptions=("The means of the environment are known.",),
+        "the environment", world.names, means, means, means, world.range or UNIT, 1, world.availability, world=world,
+        estimated=False, claim="holds", assumptions=("The means of the environment are known.",),
     )  # fmt: skip
 
 
@@ -165,7 +187,7 @@ def of_account(account: Account) -> Facts:
     means = _likely(sums / np.maximum(known, 1.0), known, low, high, account.limits)
     names = tuple(name for name, there in zip(account.names, active, strict=True) if there)
     return Facts(
-        "the allocation", names, means, low, high, account.plays, Always(), account.words.unit,
+        "the allocation", names, means, low, high, account.limits, account.plays, Always(), account.words.unit,
         premises=("every arm is always available",),
         assumptions=("Every arm is always available.", "What was learned beforehand is like today's plays."),
     )  # fmt: skip
