@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from evenhand import Policy
 from evenhand.bandit import Bandit
 from evenhand.changes import AddArm, Retire
 from evenhand.core.errors import EvenhandError
 from evenhand.inference import Scores, Sums, difference, simultaneous, weighted
+from evenhand.policy import ExplorationFloor, TopM
 
 START = 1_763_000_000.0  # 13 November 2025
 DAY = 86_400.0
@@ -181,6 +183,36 @@ def test_leased_rounds_hold_if_nothing_changed_within_a_lease() -> None:
     assert [one.verdict for one in found] == ["larger", "larger", "undecided"]
     assert found[0].interval.premises == ("nothing common changed within a lease",)
     assert found[0].interval.low > 0.8
+
+
+def test_leases_for_units_have_a_premise_of_their_own() -> None:
+    bandit = fair()
+    lease = bandit.lease(90, now=START, units=True)
+    columns = np.random.default_rng(3).permutation(90).tolist()
+    bandit.report(lease.id, 60, {}, columns[:60], now=START)
+    (table,) = bandit._record.scores.tables
+    kept = bandit._record.leases.named(lease.id)
+    assert kept is not None
+    plays = np.bincount(kept.arms_of(np.arange(60)).ravel(), minlength=3)
+    assert table.rounds == pytest.approx(max(plays[kept.places] * 90 / kept.counts))
+    assert "a unit that comes again earns like a new one" in bandit.differences("b")[0].interval.premises
+
+
+def test_several_plays_per_round_cover_too() -> None:
+    """Four arms of which two play; a difference of means of .5 is found, and none where there is none."""
+    wrong, found = 0, 0
+    for seed in range(5):
+        bandit = Bandit(list("abcd"), Policy(selection=ExplorationFloor(0.3, TopM(2))), seed=seed)
+        rng = np.random.default_rng(seed)
+        for round in range(1500):
+            decision = bandit.decide(now=START + round)
+            rewards = {arm: float(rng.random() < (0.9 if arm == "a" else 0.1)) for arm in decision.names}
+            bandit.observe(decision.id, rewards, now=START + round)
+        verdicts = [one.verdict for one in bandit.differences()]
+        assert bandit.differences()[0].interval.claim == "holds"
+        found += verdicts[:3].count("larger")
+        wrong += len(verdicts[3:]) - verdicts[3:].count("undecided")
+    assert (found, wrong) == (15, 0)
 
 
 def groups() -> Bandit:
