@@ -10,23 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.bandit import scores as kept
 from evenhand.bandit.record import Record
-from evenhand.bandit.scores import (
-    KNOWN,
-    LOST,
-    OPEN,
-    OPEN2,
-    REWARDS,
-    REWARDS2,
-    SPREAD,
-    SQUARES,
-    TOTAL,
-    WEIGHTS,
-    WEIGHTS2,
-    WIDTH,
-    Kind,
-    Table,
-)
+from evenhand.bandit.scores import Kind, Table
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.intervals import Claim, Difference, Interval
@@ -41,7 +27,7 @@ ASSUMED = {
     LOST_ALIKE: "whether and when a reward arrives depends neither on it nor on the arm",
     WINDOW_OVER: "what has not arrived in its window, or is still awaited, counts as 0",
 }
-SCORED = (WEIGHTS, REWARDS, WEIGHTS2, REWARDS2, SQUARES, OPEN, OPEN2)
+SCORED = (kept.WEIGHTS, kept.REWARDS, kept.WEIGHTS2, kept.REWARDS2, kept.SQUARES, kept.OPEN, kept.OPEN2)
 Places = NDArray[np.intp]
 
 
@@ -71,7 +57,7 @@ def differences(
     who = _compared(record, control, validate.one_of("of", of, ("arms", "groups")))
     level = simultaneous(confidence, who.pairs.shape[1])
     tables = _tables(record, month, assume)
-    rounds, kinds, found = _weighted(record, who, tables, level, assume)
+    rounds, kinds, found = _weighted(record, who, tables, level)
     apart = rounds <= PART * sum(table.rounds for table, _ in tables)
     if apart.any():
         found[:, apart] = _apart(who._replace(pairs=who.pairs[:, apart]), tables, level)
@@ -147,61 +133,54 @@ def _tables(record: Record, month: str | None, assume: str | None) -> list[tuple
     for place, table in enumerate(record.scores.tables):
         if month is None or table.month == month:
             alike, sums = found.setdefault(
-                (table.kind, table.able), (Table("", table.kind, table.able), np.zeros((len(record.arms), WIDTH)))
+                (table.kind, table.able), (Table("", table.kind, table.able), np.zeros((len(record.arms), kept.WIDTH)))
             )
             alike.rounds += table.rounds
             some = list(table.rows)
-            rows = np.array([table.rows[arm] for arm in some]).reshape(-1, WIDTH)
+            rows = np.array([table.rows[arm] for arm in some]).reshape(-1, kept.WIDTH)
             alike.least = min(alike.least, table.least)
             sums[some] += rows
             _with_waiting(sums, *(part[waiting[0] == place] for part in waiting[1:]))
     for table, sums in found.values():
         if table.able is None:
-            table.rounds = float(sums[:, [KNOWN, LOST]].sum()) / record.plays
+            table.rounds = float(sums[:, [kept.KNOWN, kept.LOST]].sum()) / record.plays
         _assumed(record, table, sums, assume)
     return list(found.values())
 
 
 def _with_waiting(sums: Array, arms: NDArray[np.int64], weights: Array) -> None:
     """Add plays that wait for a reward to those whose reward is not known."""
-    for column, some in ((LOST, np.ones(len(arms))), (OPEN, weights), (OPEN2, weights**2)):
+    for column, some in ((kept.LOST, np.ones(len(arms))), (kept.OPEN, weights), (kept.OPEN2, weights**2)):
         sums[:, column] = np.maximum(sums[:, column] + np.bincount(arms, some, len(sums)), 0.0)
 
 
 def _assumed(record: Record, table: Table, sums: Array, assume: str | None) -> None:
-    """What is assumed of unknown rewards; of the weights of leased rounds always the worst, as some are not plays."""
-    zero = -record.reward_range.low / record.reward_range.width
+    """What is assumed of unknown rewards; of the weights of leased rounds always the worst, as some are not plays.
+
+    If rewards are lost alike, the rounds with a known one are a fair part of all.
+    """
+    zero, decided = -record.reward_range.low / record.reward_range.width, table.kind == "decided"
     if assume == WINDOW_OVER:
-        sums[:, KNOWN] += sums[:, LOST]
-        sums[:, TOTAL] += zero * sums[:, LOST]
-        sums[:, SPREAD] += sums[:, LOST]  # at most
-    if assume == WINDOW_OVER and table.kind == "decided":
-        sums[:, WEIGHTS] += sums[:, OPEN]
-        sums[:, REWARDS] += zero * sums[:, OPEN]
-        sums[:, WEIGHTS2] += sums[:, OPEN2]
-        sums[:, REWARDS2] += zero * sums[:, OPEN2]
-        sums[:, SQUARES] += zero**2 * sums[:, OPEN2]
+        # A square is at most 1.
+        sums[:, [kept.KNOWN, kept.TOTAL, kept.SPREAD]] += sums[:, [kept.LOST]] * [1.0, zero, 1.0]
+        if decided:
+            sums[:, [kept.WEIGHTS, kept.REWARDS]] += sums[:, [kept.OPEN]] * [1.0, zero]
+            sums[:, [kept.WEIGHTS2, kept.REWARDS2, kept.SQUARES]] += sums[:, [kept.OPEN2]] * [1.0, zero, zero**2]
+    elif assume == LOST_ALIKE and decided and record.plays == 1 and table.able is not None:
+        table.rounds = float(sums[:, kept.KNOWN].sum())
     if assume is not None:
-        sums[:, LOST] = 0.0
-    if assume == WINDOW_OVER and table.kind == "decided":
-        sums[:, [OPEN, OPEN2]] = 0.0
-
-
-def _rounds(record: Record, table: Table, sums: Array, assume: str | None) -> float:
-    """The rounds of a table that count; if rewards are lost alike, those with a known one, which are a fair part."""
-    if assume == LOST_ALIKE and table.kind == "decided" and record.plays == 1:
-        sums[:, [OPEN, OPEN2]] = 0.0
-        return float(sums[:, KNOWN].sum())
-    return table.rounds
+        sums[:, kept.LOST] = 0.0
+        if decided and (assume == WINDOW_OVER or record.plays == 1):
+            sums[:, [kept.OPEN, kept.OPEN2]] = 0.0
 
 
 def _weighted(
-    record: Record, who: Compared, tables: Sequence[tuple[Table, Array]], level: float, assume: str | None
+    record: Record, who: Compared, tables: Sequence[tuple[Table, Array]], level: float
 ) -> tuple[Array, Mask, Array]:
     """From weighted scores: the rounds of each pair, whether some are leased, or leased for units, and the ends."""
     one, two = who.pairs
-    rounds, sums, least = np.zeros(len(one)), np.zeros((2, WIDTH, len(one))), np.ones(len(one))
-    kinds, squares = np.zeros((2, len(one)), dtype=bool), [WEIGHTS2, REWARDS2, SQUARES, OPEN2]
+    rounds, sums, least = np.zeros(len(one)), np.zeros((2, kept.WIDTH, len(one))), np.ones(len(one))
+    kinds, squares = np.zeros((2, len(one)), dtype=bool), [kept.WEIGHTS2, kept.REWARDS2, kept.SQUARES, kept.OPEN2]
     sizes = (who.parts > 0.0).sum(axis=1)
     for table, rows in tables:
         if table.able is None:
@@ -209,7 +188,7 @@ def _weighted(
         able = np.unpackbits(np.frombuffer(table.able, np.uint8), count=who.parts.shape[1]).astype(bool)
         there = (who.parts[:, ~able] == 0.0).all(axis=1)
         both = there[one] & there[two]
-        rounds += both * _rounds(record, table, rows, assume)
+        rounds += both * table.rounds
         mixed = who.parts @ rows
         mixed[:, squares] = who.parts**2 @ rows[:, squares]
         for side, place in enumerate(who.pairs):
@@ -235,12 +214,12 @@ def _scores(sums: Array, least: Array) -> Scores:
 
 def _apart(who: Compared, tables: Sequence[tuple[Table, Array]], level: float) -> Array:
     """From each arm's own sequence: the ends, as of `_with_value`."""
-    sums = sum((rows for _, rows in tables), np.zeros((who.parts.shape[1], WIDTH)))
+    sums = sum((rows for _, rows in tables), np.zeros((who.parts.shape[1], kept.WIDTH)))
     (one, two), sizes = who.pairs, (who.parts > 0.0).sum(axis=1)
-    own, unknown = Sums(sums[:, KNOWN], sums[:, TOTAL], sums[:, SPREAD]), sums[:, LOST]
+    own, unknown = Sums(sums[:, kept.KNOWN], sums[:, kept.TOTAL], sums[:, kept.SPREAD]), sums[:, kept.LOST]
     if (sizes == 1).all():
         first, second = (who.parts.argmax(axis=1)[place] for place in who.pairs)
-        sides = [Sums(own.count[arms], own.total[arms], sums[arms, SPREAD]) for arms in (first, second)]
+        sides = [Sums(own.count[arms], own.total[arms], sums[arms, kept.SPREAD]) for arms in (first, second)]
         low, high = difference(sides[0], sides[1], level, (unknown[first], unknown[second]))
     else:
         low, high = np.zeros((2, len(one)))
@@ -249,7 +228,7 @@ def _apart(who: Compared, tables: Sequence[tuple[Table, Array]], level: float) -
             mine = sizes[one] + sizes[two] == number
             low[mine], high[mine] = (least[one] - most[two])[mine], (most[one] - least[two])[mine]
     with np.errstate(invalid="ignore", divide="ignore"):
-        means = np.where(who.parts > 0.0, who.parts * (sums[:, TOTAL] / sums[:, KNOWN]), 0.0).sum(axis=1)
+        means = np.where(who.parts > 0.0, who.parts * (sums[:, kept.TOTAL] / sums[:, kept.KNOWN]), 0.0).sum(axis=1)
     return _with_value(low, high, means[one] - means[two])
 
 

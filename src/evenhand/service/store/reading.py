@@ -99,19 +99,7 @@ def stored_report(database: Database, name: str, now: float) -> str:
 
 @dataclass(frozen=True)
 class ReadDifferences(Reading[Differences]):
-    """Read differences of mean rewards; the arguments are those of `evenhand.Bandit.differences`.
-
-    Example:
-        >>> import tempfile
-        >>> from evenhand.service import Decide, ReadDifferences, Store
-        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
-        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
-        True
-        >>> answer = store.run("drinks", Decide(count=3))
-        >>> [one.verdict for one in store.run("drinks", ReadDifferences("coffee")).differences]
-        ['undecided']
-        >>> store.close()
-    """
+    """Read differences of mean rewards; the arguments are those of `evenhand.Bandit.differences`."""
 
     kind: ClassVar[str] = "differences"
     control: str | None = None
