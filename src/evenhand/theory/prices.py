@@ -46,7 +46,8 @@ def cost_interval(low: Array, high: Array, fractions: Array, plays: int) -> tupl
         return 0.0, largest
     levels = np.unique(np.concatenate([low, high]))
     equal = np.clip(levels[:, None], low, high)
-    return max(0.0, float(cost_of_shares(equal, fractions, plays).min())), max(0.0, largest)
+    least = float(cost_of_shares(equal, fractions, plays).min())
+    return least if least > 1e-12 else 0.0, max(0.0, largest)  # sums of shares are not exact
 
 
 def bounded_interval(low: Array, high: Array, plays: int, best: Callable[[Array], Array]) -> tuple[float, float]:
