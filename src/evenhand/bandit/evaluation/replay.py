@@ -113,7 +113,7 @@ def replay(
         >>> rows = {"timestamp": range(8), "item_id": ["a", "b"] * 4, "reward": [0, 1] * 4, "propensity_score": 0.5}
         >>> found = replay(Log.of(pd.DataFrame(rows)), "ucb1")
         >>> found.rounds, found.reward, found.shares
-        (4, 0.75, array([0.25, 0.75]))
+        (5, 0.8, array([0.2, 0.8]))
 
     Source: Li, Chu, Langford & Wang, Unbiased offline evaluation of contextual-bandit-based news article
     recommendation algorithms, WSDM 2011 (uniform logs); Dudík, Erhan, Langford & Li, Sample-efficient nonstationary
