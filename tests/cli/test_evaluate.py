@@ -154,6 +154,7 @@ def test_command_balances_several_logs(command: Command, tmp_path: Path) -> None
 def test_command_is_strict_where_asked(command: Command, tmp_path: Path) -> None:
     assert command("--shares", "uniform", "--strict")[0] == 1
     assert command("--shares", "uniform")[0] == 0
+    assert command("--algorithm", "ucb1", "--strict")[0] == 1
     rows = "".join(f"{second},{'ab'[second % 2]},{second % 3 == 0:d},0.5\n" for second in range(400))
     written(tmp_path, "timestamp,item_id,reward,propensity_score\n" + rows)
     assert command("--shares", "uniform", "--strict")[0] == 0

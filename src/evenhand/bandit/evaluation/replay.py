@@ -27,6 +27,10 @@ from evenhand.messages.changes import VALUES
 from evenhand.policy.composition import Policy
 
 FEW = 100  # accepted rounds below which a note says that they are few
+TOO_FEW = (
+    "only {:,} rounds could be accepted, as many as the smallest propensity allows: they say little of what learns"
+)
+TOO_SELDOM = "{:.1%} of the rounds have a propensity below the chance: their items are accepted too seldom"
 ALIKE = ("the rewards of an item are alike over the whole log", "the propensities are right")
 
 
@@ -128,6 +132,7 @@ def replay(
     name, made = policy_of(log, policy, parameters, max(1, round(accept * len(events.item))), importing)
     if made.in_order and events.late:
         raise EvenhandError(f"{name} learns from the round just decided only; the log has rewards that came later")
+    rare = float((events.propensity < accept * (1.0 - 1e-9)).mean())
     rounds, plays, values = _decided(log, events, made, limits, accept, seed)
     reward = float(values.mean()) if len(values) else float("nan")
     return Replay(
@@ -140,22 +145,12 @@ def replay(
         items=log.items,
         shares=plays / max(rounds, 1),
         logged=float(log.reward.mean()),
-        notes=(*log.notes, *_notes(rounds, accept, float((events.propensity < accept * (1.0 - 1e-9)).mean()))),
+        notes=(
+            *log.notes,
+            *([TOO_FEW.format(rounds)] if rounds < FEW else []),
+            *([TOO_SELDOM.format(rare)] if rare else []),
+        ),
     )
-
-
-def _notes(rounds: int, accept: float, rare: float) -> list[str]:
-    notes = []
-    if rounds < FEW:
-        notes.append(
-            f"only {rounds:,} rounds could be accepted, since the smallest propensity in the log is small: "
-            "they say little of a policy that learns"
-        )
-    if rare:
-        notes.append(
-            f"{rare:.1%} of the rounds have a propensity below chance = {accept:g}: their items are accepted too seldom"
-        )
-    return notes
 
 
 def policy_of(
