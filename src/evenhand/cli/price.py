@@ -121,11 +121,12 @@ def _show(found: Price, log: Log | None) -> None:
     from textwrap import fill
 
     from evenhand.cli.rendering import interval, show, table_of
+    from evenhand.judgement.sentences import listed
 
     print(*(fill(text, WIDTH) for text in found.sentences), sep="\n")
     unit = found.unit and f", {found.unit}"
     rows = [
-        [one.promise, f"{one.steady:.3g}", interval(one.low, one.high), "" if one.run is None else f"{one.run:.3g}"]
+        [one.promise, f"{one.steady:.3g}", interval(one.low, one.high), _range(one.run_low, one.run_high)]
         for one in found.curve
     ]
     run = [f"in {found.rounds:,} rounds"] if found.rounds else []
@@ -147,11 +148,17 @@ def _show(found: Price, log: Log | None) -> None:
             "arm", f"mean{unit}", "95% interval", f"share at {most.promise}", "one point costs", right=True, rows=arms
         )
     )
-    for text in found.unknown:
+    holds = [f"The intervals hold if {listed(found.premises)}."] if found.claim == "holds_if" else []
+    for text in (*holds, *found.unknown):
         print(fill(text, WIDTH))
     print("Assumed:")
     for text in (*(log.notes if log is not None else ()), *found.assumptions):
         print(fill(text, WIDTH, initial_indent="- ", subsequent_indent="  "))
+
+
+def _range(low: float | None, high: float | None) -> str:
+    """The range of simulated runs."""
+    return "" if low is None or high is None else f"{low:.2g} to {high:.2g}"
 
 
 def _start(name: str, log: Log, found: Price, share: float, url: str) -> None:

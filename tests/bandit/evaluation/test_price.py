@@ -204,3 +204,20 @@ def test_the_command_refuses(
 ) -> None:
     assert run(["price", str(shop), *MAPPED, "--missing", "zero", *words]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_means_have_intervals_for_one_look_where_the_policy_did_not_learn_and_rewards_are_many() -> None:
+    rng = np.random.default_rng(5)
+    item = rng.integers(2, size=4000)
+    reward = np.where(item == 0, rng.random(4000) < 0.3, False).astype(float)
+    reward[np.flatnonzero(item == 1)[0]] = 1.0  # the only reward of the second item
+    rows = {"time": np.arange(4000), "item": item, "reward": reward}
+    first, second = price(Log.of(pd.DataFrame(rows)), [0.1], rounds=1).by_arm
+    count, mean = (item == 0).sum(), reward[item == 0].mean()
+    half = 2.2414 * np.sqrt(mean * (1.0 - mean) / count)  # 98.75 % of a normal distribution lie below
+    assert (first.low, first.high) == pytest.approx((mean - half, mean + half), abs=1e-4)
+    assert second.high > 4.0 / (item == 1).sum()  # of a sequence: a single reward says little
+    learned = rows | {"propensity_score": np.where(np.arange(4000) < 2000, 0.5, 0.4)}
+    found = price(Log.of(pd.DataFrame(learned)), [0.1], rounds=1)
+    assert found.by_arm[0].high - found.by_arm[0].low > 1.5 * 2.0 * half
+    assert not any("did not learn" in one for one in found.premises)

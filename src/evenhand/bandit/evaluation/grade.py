@@ -11,13 +11,12 @@ import numpy as np
 from evenhand.bandit.evaluation.chances import mend, without_chance
 from evenhand.bandit.evaluation.estimators import mean, snips
 from evenhand.bandit.evaluation.followed import Followed
+from evenhand.bandit.evaluation.plays import FEW, FEWEST
 from evenhand.core.state import Array
 from evenhand.inference.tails import pareto_k
 
 HEAVY = 0.05  # part of all weight above which there is a warning about a single play
 THIN = 0.01  # effective plays, as a part of all, below which there is a warning
-FEWEST = 30.0  # effective plays below which the log does not answer
-FEW = 0.1  # part of the squared error of SNIPS above which there is a warning about a single play
 FAR = 4.0  # standard errors by which the mean weight may differ from 1
 WRONG = 0.2  # difference of the mean weight from 1 above which the log does not answer
 ROUNDED = 0.01  # and an additional difference, since propensities in files are rounded

@@ -10,6 +10,9 @@ from evenhand.bandit.evaluation.columns import Reading
 from evenhand.bandit.evaluation.table import Index
 from evenhand.core.state import Array, Mask
 
+FEWEST = 30.0  # plays below which nothing is concluded from a normal distribution
+FEW = 0.1  # part of a squared error that is of a single play, above which too few rewards decide
+
 
 @dataclass(frozen=True, eq=False)
 class Plays:

@@ -44,7 +44,9 @@ def price(
 
     **In the long run** a promise costs ``max_x μ·x − max_{y keeps the promise} μ·y`` over shares x and y of the rounds.
     Its interval is the range over all means within intervals that hold together for all arms, so it holds for all
-    promises together. **While a policy learns**, paired simulations with and without the promise, each run in a world
+    promises together. Those of a log's means are normal ones, for one look at a log whose policy did not learn; where
+    chances of an arm differ, so that it may have learned, or few rewards decide, they are
+    sequences. **While a policy learns**, paired simulations with and without the promise, each run in a world
     that is fitted to the decisions of the log drawn anew, say what is added.
 
     Args:
@@ -219,12 +221,14 @@ def _answer(facts: Facts, curve: Sequence[PricePoint], policy: str, rounds: int,
         f"Without a promise the best would earn {say(facts.best)} per round in the long run.",
         f"A promise of {to} would cost {say(middle.steady)} per round{part}{sure}.",
     ]
-    effect = f"earn {say(-(middle.run or 0.0))} more" if (middle.run or 0.0) < 0.0 else f"cost {say(middle.run or 0.0)}"
     if middle.run is not None and middle.run_low is not None and middle.run_high is not None:
+        effect = "would earn {} more per round" if middle.run_high < 0.0 else "would cost {} per round"
+        if middle.run_low <= 0.0 <= middle.run_high:
+            effect = "makes no difference that can be seen"
         says.append(
             f"In the first {rounds:,} rounds {policy} still learns, and misses {say(missed or 0.0)} per round without "
-            f"any promise; there the promise would {effect} per round (a cost of {say(middle.run_low)} to "
-            f"{say(middle.run_high)} in 95 of 100 simulated runs)."
+            f"any promise; there the promise {effect.format(say(abs(middle.run)))} (a cost of "
+            f"{say(middle.run_low)} to {say(middle.run_high)} in 95 of 100 simulated runs)."
         )
     return says
 

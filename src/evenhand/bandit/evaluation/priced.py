@@ -11,6 +11,7 @@ import numpy as np
 from evenhand.algorithms.recommendation import which
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.bandit import Bandit
+from evenhand.bandit.evaluation.intervals import FIXED
 from evenhand.bandit.evaluation.log import Log
 from evenhand.bandit.evaluation.world import Fit
 from evenhand.core.errors import DataError, EvenhandError, nearest
@@ -150,15 +151,19 @@ def _of_log(log: Log) -> Facts:
     fit = Fit(log.plays)
     world = fit.environment()
     seen, known, low, high = fit.means(CONFIDENCE)
-    means = _likely(seen, known, low, high, fit.limits)
     even = len(np.unique(fit.weight)) == 1 or all(
         len(np.unique(fit.weight[fit.item == arm])) == 1 for arm in range(len(log.items))
     )
     premises: tuple[str, ...] = ("what an arm earns does not change",)
+    if even:  # else the log's policy may have learned
+        *ends, serves = fit.one_look(CONFIDENCE)
+        low, high = (np.where(serves, new, old) for new, old in zip(ends, (low, high), strict=True))
+        premises += (FIXED,)
+    else:
+        premises += ("plays with unequal propensities count as fewer of equal ones",)
     if log.reading.rewards is None and fit.limits != (0.0, 1.0):
         premises += ("no reward lies beyond those in the log",)
-    if not even:
-        premises += ("plays with unequal propensities count as fewer of equal ones",)
+    means = _likely(seen, known, low, high, fit.limits)
     per_round = max(1, round(log.rows / log.rounds))
     return Facts(
         log.source, log.items, means, low, high, fit.limits, per_round, world.availability, log.reading.unit,
