@@ -25,6 +25,7 @@ BY_ROUND = {"ars_fucb", "ars_ucb", "explore_then_commit", "lfg", "naive", "odaaf
     *("m_fcts_d", "m_fcucb_d", "q_fcts_d", "q_fcucb_d"),  # these count plays by their age
     *("d_ts", "d_ucb", "fair_glr", "glr_klucb", "sw_ucb"),  # these forget, or begin anew
     *("group_ts", "group_ucb"),  # these promise to groups
+    "f_tas_tracking",  # plays what is furthest behind its shares, which move
 }
 
 

@@ -101,7 +101,8 @@ class _Prices:
         low, high = self.low_here, self.high_here
         if len(low) > BOUNDED:
             return self._missed(low, high), self._missed(high, low)
-        return self._missed(low, high), most_missed(low, high, self.given, self.active, self.account.plays)
+        least, most = self._missed(low, high), most_missed(low, high, self.given, self.active, self.account.plays)
+        return least, max(least, most)  # sums are rounded
 
     def _missed(self, best: Array, means: Array) -> float:
         return float(np.maximum(np.sort(best[self.active])[-self.account.plays] - means, 0.0) @ self.given)
