@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,13 +25,18 @@ def price(
         str,
         typer.Argument(
             metavar="LOG|CONFIG|ALLOCATION",
-            help="A .csv or .parquet log of decisions, a .toml configuration, or the name of a running allocation.",
+            help="A .csv or .parquet log of decisions, a .toml configuration, the .json file of a bandit that "
+            "`Bandit.save` wrote, or the name of a running allocation.",
         ),
     ],
     promise: options.Promises = None,
     algorithm: Annotated[
-        str, typer.Option(metavar="ALGORITHM", help="Algorithm to simulate with and without the promise.")
-    ] = "fucb",
+        str | None,
+        typer.Option(
+            metavar="ALGORITHM",
+            help="Algorithm to simulate with and without the promise. Default: the recommended one.",
+        ),
+    ] = None,
     rounds: Annotated[
         int | None, typer.Option(min=1, help="Rounds to simulate. Default: as many as the log has, up to 20,000.")
     ] = None,
@@ -47,7 +53,7 @@ def price(
         typer.Option(metavar="NAME", help="Create an allocation with the promise, which starts from the log."),
     ] = None,
     url: Url = "http://127.0.0.1:8000",
-    seed: options.Seed = 0,
+    seed: options.Seed = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Estimate what a promised share would cost per round, in the long run and while a policy learns.
@@ -56,7 +62,8 @@ def price(
         evenhand price sales.csv --promise 0.05,0.1,0.15 --column reward=euros --rewards 0,80 --unit €
         evenhand price sales.csv --promise 0.1 --start drinks
         evenhand price world.toml --promise 0.1 --algorithm f_ts --rounds 10000
-        evenhand price drinks --promise 0.1,0.2 --json
+        evenhand price drinks --promise 10%,20% --json
+        evenhand price bandit.json
     """
     shares = promised(promise)
     if start is not None and (shares is None or len(shares) != 1):
@@ -64,6 +71,7 @@ def price(
     limits = None if rewards is None else options.reward_range(rewards)
     said = {"window": window, "missing": missing, "rewards": limits, "unit": unit}
     log: Log | None = None
+    read, run = {"column": column, **said, "start": start}, {"algorithm": algorithm, "rounds": rounds, "seed": seed}
     with options.in_place_of_arguments():
         if Path(source).suffix in (".csv", ".parquet"):
             from evenhand.bandit.evaluation.log import read_log
@@ -73,12 +81,20 @@ def price(
         elif Path(source).suffix == ".toml":
             from evenhand.studies.configuration import load
 
+            _refuse(read, "a log", "a configuration")
             setup = load(source)
             plays = max(policy.plays for policy in setup.policies.values())
             found = _of(setup.environment, shares, algorithm, rounds, seed, plays)
         else:
-            with connected(url, 30.0, False, source) as client:
-                found = client.price(source, shares)
+            _refuse(read, "a log", "an allocation")
+            _refuse(run, "a log or a configuration, of which rounds are simulated", "an allocation")
+            if Path(source).suffix == ".json":
+                from evenhand.bandit import Bandit
+
+                found = _of(Bandit.load(source), shares)
+            else:
+                with connected(url, 30.0, False, source) as client:
+                    found = client.price(source, shares)
     if as_json:
         print_json(found.to_json())
     else:
@@ -86,27 +102,38 @@ def price(
     if out is not None:
         found.figure().savefig(out, dpi=150)
         note(f"wrote {out}")
-    if start is not None and shares is not None:
-        if log is None:
-            raise ConfigurationError("--start needs a log")
+    if start is not None and shares is not None and log is not None:
         _start(start, log, found, shares[0], url)
 
 
 def promised(text: str | None) -> list[float] | None:
     """The shares that the option lists; None where it was not given."""
+    return None if text is None else [_share(part.strip()) for part in text.split(",")]
+
+
+def _share(text: str) -> float:
     try:
-        return None if text is None else [float(part) for part in text.split(",")]
+        share = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
     except ValueError:
-        form = "--promise must be shares such as 0.05,0.1"
-        raise ConfigurationError(f"{form}, got {text!r}") from None
+        share = -1.0
+    if not 0.0 <= share <= 1.0:
+        raise ConfigurationError(f"--promise must be a share from 0 to 1, such as 0.1 or 10%, got {text!r}")
+    return share
+
+
+def _refuse(given: Mapping[str, object], use: str, kind: str) -> None:
+    """Refuse options that do not apply to what is priced."""
+    for name, value in given.items():
+        if value not in (None, []):
+            raise ConfigurationError(f"--{name} is for {use}; this is {kind}")
 
 
 def _of(
     source: Any,
     shares: list[float] | None,
-    algorithm: str,
-    rounds: int | None,
-    seed: int | None,
+    algorithm: str | None = None,
+    rounds: int | None = None,
+    seed: int | None = None,
     plays: int | None = None,
 ) -> Price:
     from evenhand.bandit.evaluation.price import PROMISES
@@ -120,13 +147,14 @@ def _show(found: Price, log: Log | None) -> None:
     """The sentences, the curve, the arms and the assumptions, in 80 columns."""
     from textwrap import fill
 
-    from evenhand.cli.rendering import interval, show, table_of
-    from evenhand.judgement.sentences import listed
+    from evenhand.cli.rendering import show, table_of
+    from evenhand.messages.audit_text import amount
+    from evenhand.messages.prices import ranged
 
     print(*(fill(text, WIDTH) for text in found.sentences), sep="\n")
     unit = found.unit and f", {found.unit}"
     rows = [
-        [one.promise, f"{one.steady:.3g}", interval(one.low, one.high), _range(one.run_low, one.run_high)]
+        [one.promise, amount(one.steady), ranged(one.low, one.high), ranged(one.run_low, one.run_high, 2)]
         for one in found.curve
     ]
     run = [f"in {found.rounds:,} rounds"] if found.rounds else []
@@ -136,29 +164,20 @@ def _show(found: Price, log: Log | None) -> None:
     arms = [
         [
             one.arm,
-            f"{one.mean:.3g}",
-            interval(one.low, one.high),
+            amount(one.mean),
+            ranged(one.low, one.high),
             f"{most.shares[one.arm]:.1%}",
-            f"{one.dual / 100:.3g}",
+            amount(one.dual / 100.0),
         ]
         for one in found.by_arm[:50]
     ]
-    show(
-        table_of(
-            "arm", f"mean{unit}", "95% interval", f"share at {most.promise}", "one point costs", right=True, rows=arms
-        )
-    )
-    holds = [f"The intervals hold if {listed(found.premises)}."] if found.claim == "holds_if" else []
-    for text in (*holds, *found.unknown):
+    columns = ["arm", f"likely mean{unit}", "95% interval", f"share at {most.promise}", "one point costs"]
+    show(table_of(*columns, right=True, rows=arms))
+    for text in filter(None, (found.holds, *found.unknown)):
         print(fill(text, WIDTH))
     print("Assumed:")
     for text in (*(log.notes if log is not None else ()), *found.assumptions):
         print(fill(text, WIDTH, initial_indent="- ", subsequent_indent="  "))
-
-
-def _range(low: float | None, high: float | None) -> str:
-    """The range of simulated runs."""
-    return "" if low is None or high is None else f"{low:.2g} to {high:.2g}"
 
 
 def _start(name: str, log: Log, found: Price, share: float, url: str) -> None:

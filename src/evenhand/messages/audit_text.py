@@ -125,13 +125,14 @@ def _money(
     words: Words, value: float, low: float | None, high: float | None, relative: float | None, could: str
 ) -> str:
     """A cost with its interval, such as "1.2 [0.4, 2.1] of reward, 3.1% of what could have been earned"."""
-    between = "" if low is None or high is None else f" [{_amount(low)}, {_amount(high)}]"
+    between = "" if low is None or high is None else f" [{amount(low)}, {amount(high)}]"
     part = "" if relative is None else f", {100.0 * relative:.2g}% of what could {could} earned"
-    return f"{_amount(value)}{between} {words.unit or 'of reward'}{part}"
+    return f"{amount(value)}{between} {words.unit or 'of reward'}{part}"
 
 
-def _amount(value: float) -> str:
-    return f"{value:.3g}" if abs(value) < 999.5 else f"{value:,.0f}"
+def amount(value: float, digits: int = 3) -> str:
+    """An amount of reward with some digits, a large one in whole numbers."""
+    return f"{value:.{digits}g}" if abs(value) < 10**digits - 0.5 else f"{value:,.0f}"
 
 
 def effect(
@@ -146,10 +147,10 @@ def effect(
     parts = ["The promises would cost nothing." if cost is None else f"What the promises would cost: {cost.note}"]
     if cost is not None and cost.per_round is not None:
         price = _money(words, cost.per_round, None, None, cost.relative, "be")
-        before = "" if now is None or now.per_round is None else f"; today it is {_amount(now.per_round)}"
+        before = "" if now is None or now.per_round is None else f"; today it is {amount(now.per_round)}"
         sure = ""
         if cost.low is not None and cost.high is not None:
-            sure = f" The cost then lies between {_amount(cost.low)} and {_amount(cost.high)} (95% interval)."
+            sure = f" The cost then lies between {amount(cost.low)} and {amount(cost.high)} (95% interval)."
         parts = [f"Keeping the promises would cost, per round, {price}{before}.{sure}", cost.note]
     computed = "pay with rounds (best shares as computed now → then, not those received)"
     for less, verb in ((True, computed), (False, "get more rounds")):

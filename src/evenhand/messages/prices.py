@@ -12,6 +12,7 @@ from ..core.dataclasses import dataclass
 from ..core.html import Bar
 from ..core.intervals import Claim
 from .answers import Answer
+from .audit_text import amount
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -66,6 +67,12 @@ class Price(Answer):
     def __str__(self) -> str:
         return "\n".join([*self.sentences, *self.unknown])
 
+    @property
+    def holds(self) -> str:
+        """Of what the intervals hold, in a sentence; empty where all is known."""
+        premises = " and ".join(self.premises)
+        return f"The 95% intervals hold for all promises and all arms together if {premises}." if premises else ""
+
     def _repr_html_(self) -> str:
         """The sentences and the curve, for a notebook."""
         bars = [Bar(one.promise, one.steady, low=one.low, high=one.high) for one in self.curve]
@@ -117,3 +124,8 @@ class LogPrice(Answer):
     # by arm `plays`, the number of plays whose rewards are known, and `sum`, of these; as `start_from` takes it
     start_from: Mapping[str, Mapping[str, float]]
     notes: tuple[str, ...]  # how the rows were changed when they were read
+
+
+def ranged(low: float | None, high: float | None, digits: int = 3) -> str:
+    """The ends of an interval or of a range of runs; nothing where there is none."""
+    return "" if low is None or high is None else f"{amount(low, digits)} to {amount(high, digits)}"

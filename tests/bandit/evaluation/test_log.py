@@ -141,7 +141,6 @@ GOOD = ["2026-01-01", "x", "tea", "1", "1", "0.5", "tea|mate"]
         (5, "0", "row 3, column 'propensity_score': '0' is not a propensity above 0 and up to 1"),
         (5, "1.01", "row 3, column 'propensity_score': '1.01' is not a propensity"),
         (5, "-0.5", "row 3, column 'propensity_score': '-0.5' is not a propensity"),
-        (5, "", "row 3, column 'propensity_score': a blank cell is not a propensity .*`evenhand export --estimate`"),
         (6, "", "row 3, column 'available': a blank cell is not a list of different names"),
         (6, "tea|tea", "row 3, column 'available': 'tea[|]tea' is not a list"),
         (6, "tea|", "row 3, column 'available': 'tea[|]' is not a list"),
@@ -172,10 +171,11 @@ def test_wrong_rows_are_named(tmp_path: Path, second: str, message: str) -> None
         read_log(path)
 
 
-def test_the_hint_for_blank_propensities_is_for_exported_logs(tmp_path: Path) -> None:
-    path = written(tmp_path, "timestamp,item_id,click,propensity_score\n1,a,1,\n")
-    with pytest.raises(DataError, match=r"a blank cell is not a propensity above 0 and up to 1$"):
-        read_log(path)
+def test_a_log_with_a_blank_propensity_is_one_without(tmp_path: Path) -> None:
+    path = written(tmp_path, "timestamp,item_id,click,propensity_score\n1,a,1,\n2,b,0,0.5\n")
+    log = read_log(path)
+    assert not log.has_propensities
+    assert log.notes == ("1 of 2 rows have no propensity, so the log counts as one without propensities",)
 
 
 def test_blank_lines_count_and_are_skipped(tmp_path: Path) -> None:

@@ -127,6 +127,67 @@ def test_a_bandit_is_priced_by_its_rewards_so_far() -> None:
     assert cost is not None
     assert cost.per_round is not None
     assert found.curve[0].low < 0.4 < found.curve[0].high
+    assert "learned beforehand" not in " ".join(found.assumptions)
+    assert not any(one.startswith("Take") for one in found.sentences)
+    today, known = price(bandit).curve[1], {one.arm: one for one in bandit.audit(now=600.0).lines}
+    assert today.promise == "10 %"
+    for point in (today, found.curve[0]):
+        assert (point.steady, point.low, point.high) == pytest.approx((cost.per_round, cost.low, cost.high), rel=1e-12)
+    assert "The promise in force, of 10 % to each of 2 arms, costs" in found.sentences[1]
+    assert "A promise of 5 % to each of 2 arms would cost" in price(bandit, [0.05]).sentences[1]
+    assert all(one.high - one.low > known[one.arm].high - known[one.arm].low for one in found.by_arm)  # type: ignore[operator]
+    assert "for all promises and all arms together" in found.holds
+
+
+def test_unequal_promises_in_force_cost_what_the_audit_says() -> None:
+    bandit = Bandit(["tea", "mate"], "f_ts", fractions=[0.0, 0.3], seed=1)
+    with pytest.raises(EvenhandError, match="No reward of an arm is known yet"):
+        price(bandit)
+    for round in range(50):
+        decision = bandit.decide(now=float(round))
+        bandit.observe(decision.id, {arm: 1.0 * (arm == "tea") for arm in decision.names}, now=float(round))
+    found, cost = price(bandit), bandit.audit(now=60.0).cost
+    assert cost is not None
+    assert [one.promise for one in found.curve] == ["the promise in force", "5 %", "10 %", "15 %"]
+    assert (found.curve[0].steady, found.curve[0].high) == (cost.per_round, cost.high)
+    assert found.sentences[1].startswith("The promise in force costs")
+
+
+def test_what_would_narrow_the_interval_is_named() -> None:
+    bandit = Bandit(["tea", "mate"], "fucb", fractions=0.1, window=5.0, missing="lost")
+    for round in range(400):
+        decision = bandit.decide(now=float(round))
+        if round % 2:
+            bandit.observe(decision.id, {arm: 1.0 * (arm == "tea") for arm in decision.names}, now=float(round))
+    found = price(bandit)
+    assert "200 of 400 plays have no known reward" in found.assumptions[-1]
+    assert "what would narrow it most: the rewards that are not known of" in found.unknown[0]
+
+
+def test_the_recommended_algorithm_is_simulated() -> None:
+    found = price(WORLD, [0.1], rounds=50)
+    assert (found.policy, found.recommended) == ("f_ts", "f_ts")
+    grouped = price(WORLD, [{"groups": [{"name": "hot", "arms": ["mate", "cocoa"], "at_least": 0.3}]}], rounds=50)
+    assert grouped.policy == grouped.recommended
+    assert grouped.policy.startswith("group")
+
+
+def test_the_command_takes_a_saved_bandit_and_refuses_what_does_not_apply(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bandit = Bandit(["tea", "mate"], "fucb", fractions=0.1)
+    decision = bandit.decide(now=0.0)
+    bandit.observe(decision.id, dict.fromkeys(decision.names, 1.0), now=0.0)
+    file = str(tmp_path / "bandit.json")
+    bandit.save(file)
+    assert run(["price", file, "--promise", "20%"]) == 0
+    assert "A promise of 20 % to each of 2 arms would cost" in capsys.readouterr().out
+    applies = {"--algorithm": "fucb", "--rounds": "9", "--seed": "0", "--column": "reward=x", "--missing": "zero"}
+    for option, value in {**applies, "--window": "1", "--rewards": "0,1", "--unit": "€"}.items():
+        assert run(["price", file, option, value]) == 2
+        assert f"{option} is for a log" in capsys.readouterr().err
+    assert run(["price", "world.toml", "--column", "reward=x"]) == 2
+    assert "--column is for a log; this is a configuration" in capsys.readouterr().err
 
 
 def test_promises_that_are_too_large_are_refused_and_those_by_default_shrink() -> None:
@@ -143,7 +204,7 @@ def test_promises_that_are_too_large_are_refused_and_those_by_default_shrink() -
 def test_what_is_beyond_the_log_is_called_an_extrapolation() -> None:
     found = price(sales(3, 2500).log, [0.1], rounds=3000)
     assert any("is an extrapolation" in one for one in found.unknown)
-    assert any("known roughly at best" in one for one in found.unknown)
+    assert any("what would narrow it most" in one for one in found.unknown)
     assert "€" in found.sentences[1]
 
 
@@ -194,7 +255,8 @@ def test_the_command_prices_a_configuration_and_draws(tmp_path: Path, capsys: py
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--promise", "a"), "--promise must be shares such as 0.05,0.1"),
+        (("--promise", "a"), "--promise must be a share from 0 to 1, such as 0.1 or 10%"),
+        (("--promise", "10"), "--promise must be a share from 0 to 1, such as 0.1 or 10%, got '10'"),
         (("--promise", "0.1,0.2", "--start", "x"), "--start needs one promise"),
         (("--promise", "0.5"), "promise at most 0.3333 each"),
     ],

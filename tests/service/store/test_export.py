@@ -20,6 +20,7 @@ from pyarrow import parquet
 from evenhand.bandit import Bandit, pending
 from evenhand.bandit.evaluation.evaluation import evaluate
 from evenhand.bandit.evaluation.log import read_log
+from evenhand.bandit.evaluation.price import price
 from evenhand.changes import AddArm, BringBack, Close, Promise, Reopen, Retire
 from evenhand.core.errors import DataError, EvenhandError
 from evenhand.service.store import Change, Decide, Reward, Store, Total, export
@@ -69,8 +70,8 @@ def test_a_row_for_every_play(drinks: Driven, clock: Clock) -> None:
     assert str(frame["timestamp"].dtype) == "datetime64[us, UTC]"
     assert frame["timestamp"].tolist() == [pd.Timestamp(START + step, unit="s", tz="UTC") for step in (0.0, 0.25)]
     assert lines(frame, *list(COLUMNS)[1:]) == [
-        ("1", "tea", 1, 0.5, 1.0, ALL, False),
-        ("2", "coffee", 1, None, 1.0, '["coffee", "cocoa"]', False),
+        ("1", "tea", 1, 0.5, frame["timestamp"][1], 1.0, ALL, False),
+        ("2", "coffee", 1, None, None, 1.0, '["coffee", "cocoa"]', False),
     ]
 
 
@@ -369,10 +370,26 @@ def test_without_propensities_the_evaluation_says_so(store: Store, lite: Databas
     play(Driven(lite), 5, lambda *_: 1.0)
     path = tmp_path / f"log.{ending}"
     write_log(lite, "drinks", path)
-    with pytest.raises(DataError, match=r"column 'propensity_score': a blank cell is not a propensity"):
-        read_log(path)
+    found = read_log(path)
+    assert found.notes == ("5 of 5 rows have no propensity, so the log counts as one without propensities",)
+    with pytest.raises(EvenhandError, match=r"blank 'propensity_score', which `evenhand export --estimate` estimates"):
+        evaluate(found, {"even": "uniform"})
     write_log(lite, "drinks", path, estimate=True)
-    assert read_log(path).rows == 5
+    assert read_log(path).has_propensities
+
+
+def test_the_log_says_when_rewards_came_and_is_priced(store: Store, lite: Database, tmp_path: Path) -> None:
+    store.create("drinks", ARMS, "thompson", seed=1)
+    driven = Driven(lite)
+    for _ in range(60):
+        decision = driven.run(Decide()).decisions[0]
+        driven.clock.now += 5.0
+        driven.run(Reward(((decision.id, {decision.names[0]: 1.0 * (decision.names[0] == "tea")}),)))
+    write_log(lite, "drinks", tmp_path / "log.csv")
+    found = price(read_log(tmp_path / "log.csv"), [0.1], rounds=20)
+    assert not any("when rewards came" in one for one in found.assumptions)
+    assert not any("did not learn" in one for one in found.premises)
+    assert found.curve[0].low <= 0.2 <= found.curve[0].high
 
 
 def test_a_file_appears_whole_or_not_at_all(drinks: Driven, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

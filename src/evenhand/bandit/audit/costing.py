@@ -18,6 +18,7 @@ from evenhand.policy.shares import proportional
 from evenhand.theory.bounded import best_bounded, bounds_of
 from evenhand.theory.prices import BOUNDED, best_promised, bounded_interval, cost_interval
 
+NOTHING = "No reward of an arm is known yet."
 ASLEEP = 0.995  # share of the rounds below which an arm does not count as always available
 
 
@@ -32,7 +33,7 @@ def best_shares(account: Account) -> Array | None:
         return None
     if _bounded(account) and np.count_nonzero(account.active) > BOUNDED:
         return None
-    prices, shares = _Prices(account, _bounded(account)), np.zeros(len(account.names))
+    prices, shares = Prices(account), np.zeros(len(account.names))
     shares[account.active] = prices.shares(prices.likely)
     return shares
 
@@ -44,21 +45,22 @@ def cost_of(account: Account) -> Cost | None:
     if not (promised or bounded or account.merit is not None):
         return None
     if not (account.known + account.learned_plays).any():
-        return _unknown(account, "No reward of an arm is known yet.")
+        return _unknown(account, NOTHING)
     if bounded and np.count_nonzero(active) > BOUNDED:
         return _unknown(account, f"Not computed for groups or caps of more than {BOUNDED} arms.")
-    return _answer(account, _Prices(account, bounded))
+    return _answer(account, Prices(account))
 
 
-class _Prices:
+class Prices:
     """What is computed from the mean rewards of arms, scaled to [0, 1]; the price also from those of before."""
 
-    def __init__(self, account: Account, bounded: bool) -> None:
-        self.account, self.bounded, given = account, bounded, _given(account)
+    def __init__(self, account: Account) -> None:
+        self.account, self.bounded, given = account, _bounded(account), _given(account)
         counted = account.active | (given > 0.0)
         self.given, self.active = given[counted], account.active[counted]
         self.low, self.high = scaled_means(account, counted, beforehand=True)
-        self.likely = _likely(account, counted, account.learned_plays, account.learned_sums)
+        likely = _likely(account, counted, account.learned_plays, account.learned_sums)
+        self.likely = np.clip(likely, self.low, self.high)
         self.low_here, self.high_here = scaled_means(account, counted)
         self.likely_here = _likely(account, counted)
 
@@ -196,7 +198,7 @@ def _unknown(account: Account, note: str) -> Cost:
     return Cost(None, None, None, None, None, None, None, None, account.say(note))
 
 
-def _answer(account: Account, prices: _Prices) -> Cost:
+def _answer(account: Account, prices: Prices) -> Cost:
     """The cost in the unit of the rewards."""
     low, high = account.limits
     span = high - low
@@ -207,14 +209,15 @@ def _answer(account: Account, prices: _Prices) -> Cost:
     least, most = (span * end for end in prices.price_ends())
     fewest, largest = (span * end for end in prices.incurred_ends())
     price, incurred = min(max(price, least), most), min(max(incurred, fewest), largest)
-    part, note = price / best if best > 0.0 else None, account.say(_note(account))
+    part, note = price / best if best > 0.0 else None, account.say(" ".join(notes(account)))
     if not account.known.any():  # what was learned elsewhere says nothing of the rewards here
         return Cost(price, least, most, part, None, None, None, None, note)
     whole = incurred / (best * account.rounds) if best > 0.0 and account.rounds else None
     return Cost(price, least, most, part, incurred, fewest, largest, whole, note)
 
 
-def _note(account: Account) -> str:
+def notes(account: Account) -> list[str]:
+    """What the price of promises rests on, in sentences."""
     notes, active = [], account.active
     if ((account.seen - account.missed)[active] < ASLEEP * account.seen[active]).any():
         notes.append("The computation assumes that every arm is always available; here some were not.")
@@ -225,4 +228,4 @@ def _note(account: Account) -> str:
         has = f"and {len(unknown) - 1:,} more have" if len(unknown) > 1 else "has"
         what = f"{account.names[unknown[0]]!r} {has} no known reward: there"
         notes.append(f"{what} the price takes the mean of the others, and its interval the whole range of rewards.")
-    return " ".join(notes)
+    return notes

@@ -11,6 +11,7 @@ from evenhand.bandit.evaluation.followed import Followed
 from evenhand.bandit.evaluation.log import Log
 from evenhand.bandit.evaluation.table import Index
 from evenhand.core.state import Array, Mask
+from evenhand.messages.audit_text import amount
 
 SURE = 1.0 - 1e-9  # a propensity of which the others have no chance
 ALIKE = 0.01  # relative difference of chances that are taken for the same
@@ -51,7 +52,8 @@ def mend(target: Followed, rounds: Mask) -> str:
     return (
         f"in {rounds.sum():,} of {log.rounds:,} rounds ({_ranges(np.flatnonzero(rounds) + 1)}) items that "
         f"{target.name} plays had no chance, so that they cannot be judged: an exploration floor of {floor:.2g} for "
-        f"every item would change that in the next log, and cost about {cost:.2g} of reward per round"
+        f"every item would change that in the next log, and cost about {amount(cost, 2)} "
+        f"{log.reading.unit or 'of reward'} per round"
     )
 
 

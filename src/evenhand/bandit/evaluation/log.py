@@ -347,10 +347,14 @@ def _log(frame: pd.DataFrame, reading: Reading, source: str, numbers: Index) -> 
     items, item, sets, group, listed = items_of(table, round)
     propensity = propensities(table)
     available = group[np.flatnonzero(np.diff(round, prepend=-1))]
+    unsaid = "propensity_score" in known and int(np.isnan(propensity).sum())
     plays = Plays(
-        source, items, item, reward, propensity, round, decided, rewarded, open, sets, available, listed, reading
-    )
+        source, items, item, reward, propensity, round, decided, rewarded, open, sets, available, listed, reading,
+        bool(unsaid),
+    )  # fmt: skip
     position = names(table, "position") if "position" in table.names else None
+    if unsaid:
+        more += (f"{unsaid:,} of {len(item):,} rows have no propensity, so the log counts as one without propensities",)
     notes += more
     log = Log(source, items, item, reward, propensity, round, sets, available, listed, position, notes, reading, plays)
     judged = ~(open | np.isnan(reward))
@@ -437,7 +441,10 @@ def check_propensities(log: Log) -> None:
         EvenhandError: it has none.
     """
     if not log.has_propensities:
+        lacks = "no column 'propensity_score'"
+        if log.plays is not None and log.plays.unsaid:
+            lacks = "rows with a blank 'propensity_score', which `evenhand export --estimate` estimates"
         raise EvenhandError(
-            f"{log.source} has no column 'propensity_score', the probability with which each item was played; estimate "
+            f"{log.source} has {lacks}, the probability with which each item was played; estimate "
             "it by estimated(log), or name it with columns={'propensity_score': '…'}"
         )

@@ -31,6 +31,7 @@ class Plays:
     available: Index  # (rounds,), the row of ``sets`` of each round
     listed: bool  # whether the log has available items
     reading: Reading  # how the log was read
+    unsaid: bool = False  # whether propensities are blank in some rows, as where a learning policy has no closed form
 
     @property
     def end(self) -> float:

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.bandit.evaluation.log import Log, read_log
-from evenhand.bandit.evaluation.priced import Facts, facts_of
+from evenhand.bandit.evaluation.priced import TODAY, Facts, facts_of
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, InfeasiblePromise, number_of
 from evenhand.core.state import Array
 from evenhand.judgement.sentences import listed
+from evenhand.messages.audit_text import amount
 from evenhand.messages.prices import ArmPrice, Price, PricePoint
 from evenhand.theory.achievable import TOLERANCE
 from evenhand.theory.bounded import Bounds, best_bounded, check_bounds, price_of_bounds, range_of_price
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from evenhand.environment.world import Environment
 
 PROMISES = (0.05, 0.1, 0.15)
+PROMISED = ("fractions", "caps", "groups", "merit")  # parameters of a policy that are its promise
 PARTS = (0.25, 0.5, 0.75)  # of an equal share, where there are too many arms for `PROMISES`
 LANES = 100  # simulated runs, each in a world that is fitted to the log drawn anew
 ROUNDS = 20_000  # simulated rounds, at most, where none are given
@@ -35,7 +37,7 @@ def price(
     source: Log | str | os.PathLike[str] | Environment | Bandit,
     promises: Sequence[float | Mapping[str, Any]] = PROMISES,
     *,
-    policy: str = "fucb",
+    policy: str | None = None,
     rounds: int | None = None,
     seed: int = 0,
     plays: int | None = None,
@@ -51,10 +53,10 @@ def price(
 
     Args:
         source: a log or the path of one; an environment, whose means are known; or a bandit, of which nothing is
-            simulated.
+            simulated, and whose promise in force costs what its audit says.
         promises: shares of the rounds in [0, 1] for every arm; or tables such as ``{"fractions": {"tea": 0.1}}`` with
             ``fractions``, ``caps`` and ``groups``, or with ``merit``, which is not simulated.
-        policy: the name of the algorithm that is simulated.
+        policy: the name of the algorithm that is simulated; None for the recommended one.
         rounds: simulated rounds; None for as many as the log has, at most 20,000. More are an extrapolation.
         seed: of the simulations.
         plays: m, arms played per round; None for those of the log or of the bandit, and for 1 in an environment.
@@ -64,6 +66,7 @@ def price(
 
     Raises:
         DataError: the log cannot be read, or lacks what is needed.
+        EvenhandError: no reward of the bandit is known yet.
         InfeasiblePromise: a promise cannot be kept.
 
     Example:
@@ -86,7 +89,7 @@ def price(
 def price_of(
     facts: Facts,
     promises: Sequence[float | Mapping[str, Any]],
-    policy: str = "",
+    policy: str | None = None,
     rounds: int | None = None,
     seed: int = 0,
 ) -> Price:
@@ -98,27 +101,32 @@ def price_of(
     curve, missed = [point for point, _ in steady], None
     simulated = facts.world is not None and len(facts.names) <= BOUNDED
     count = (rounds or min(facts.rounds or ROUNDS, ROUNDS)) if simulated else 0
+    tables = [table for _, table in named]
+    take = facts.recommended(tables)
+    parameters = {name: value for name, value in take.parameters.items() if name not in PROMISED}
     if count:
-        curve, missed = _run(facts, curve, [table for _, table in named], policy, count, seed)
+        run = {"algorithm": take.algorithm, **parameters} if policy is None else {"algorithm": policy}
+        curve, missed = _run(facts, curve, tables, run, count, seed)
+    if facts.today is not None and promises is PROMISES and facts.today.promise not in {words for words, _ in named}:
+        curve = [facts.today, *curve]
     rows = zip(facts.names, *(one.tolist() for one in (facts.means, facts.low, facts.high, steady[-1][1])), strict=True)
     by_arm = tuple(ArmPrice(*row) for row in rows)
-    take = facts.recommended()
     says = [
-        *_answer(facts, curve, policy, count, missed),
+        *_answer(facts, curve, policy or take.algorithm, count, missed),
         *_dearest(facts, curve, by_arm),
-        f"Take {take.algorithm}: {take.why}",
+        *([] if facts.runs or len(facts.names) < 2 else [f"Take {take.algorithm}: {take.why}"]),
     ]
     return Price(
         source=facts.source,
         unit=facts.unit,
         best=facts.best,
-        policy=policy if count else "",
+        policy=(policy or take.algorithm) if count else "",
         rounds=count,
         missed=missed,
         curve=tuple(curve),
         by_arm=by_arm,
-        recommended=take.algorithm,
-        parameters={name: value for name, value in take.parameters.items() if name != "fractions"},
+        recommended=facts.runs or take.algorithm,
+        parameters={} if facts.runs else parameters,
         claim=facts.claim,
         premises=facts.premises,
         sentences=tuple(says),
@@ -180,7 +188,12 @@ def _by_program(facts: Facts, bounds: Bounds) -> tuple[Array, float, float, Arra
 
 
 def _run(
-    facts: Facts, steady: Sequence[PricePoint], tables: Sequence[Mapping[str, Any]], policy: str, rounds: int, seed: int
+    facts: Facts,
+    steady: Sequence[PricePoint],
+    tables: Sequence[Mapping[str, Any]],
+    policy: Mapping[str, Any],
+    rounds: int,
+    seed: int,
 ) -> tuple[list[PricePoint], float]:
     """The points with the cost in paired simulations, and what the policy misses there without a promise."""
     from evenhand.algorithms.build import as_policy, surroundings_of
@@ -191,7 +204,7 @@ def _run(
     none: Mapping[str, Any] = {"fractions": [0.0] * len(facts.names)}
     around = surroundings_of(worlds, rounds, facts.plays)
     policies = {
-        str(place): as_policy({"algorithm": policy, **table}, around)
+        str(place): as_policy({**policy, **table}, around)
         for place, table in enumerate([none, *tables])
         if "merit" not in table
     }
@@ -210,27 +223,32 @@ def _run(
 
 
 def _answer(facts: Facts, curve: Sequence[PricePoint], policy: str, rounds: int, missed: float | None) -> list[str]:
-    """The price of the middle promise in sentences."""
-    say, middle = facts.say, curve[len(curve) // 2]
-    part = f", {middle.steady / facts.best:.1%} of that" if facts.best > 0.0 else ""
-    sure = f" (95% interval {say(middle.low)} to {say(middle.high)})" if facts.estimated else ""
-    to = (
-        f"{middle.promise} to each of {number_of(len(facts.names), 'arm')}" if "%" in middle.promise else middle.promise
-    )
-    says = [
-        f"Without a promise the best would earn {say(facts.best)} per round in the long run.",
-        f"A promise of {to} would cost {say(middle.steady)} per round{part}{sure}.",
-    ]
+    """The price of the promise in force and of the middle one in sentences."""
+    middle, today = curve[len(curve) // 2], facts.today
+    said = [f"Without a promise the best would earn {facts.say(facts.best)} per round in the long run."]
+    said += [_costs(facts, one, in_force=True) for one in curve if today is not None and one.promise == today.promise]
+    if today is None or middle.promise != today.promise:
+        said.append(_costs(facts, middle))
     if middle.run is not None and middle.run_low is not None and middle.run_high is not None:
-        effect = "would earn {} more per round" if middle.run_high < 0.0 else "would cost {} per round"
+        effect = f"{'saves' if middle.run < 0.0 else 'costs'} {facts.say(abs(middle.run), 2)} per round (a cost of "
         if middle.run_low <= 0.0 <= middle.run_high:
-            effect = "makes no difference that can be seen"
-        says.append(
-            f"In the first {rounds:,} rounds {policy} still learns, and misses {say(missed or 0.0)} per round without "
-            f"any promise; there the promise {effect.format(say(abs(middle.run)))} (a cost of "
-            f"{say(middle.run_low)} to {say(middle.run_high)} in 95 of 100 simulated runs)."
+            effect = "makes no difference that can be seen (a cost of "
+        said.append(
+            f"In the first {rounds:,} rounds {policy} is still learning, and even without a promise it earns "
+            f"{facts.say(missed or 0.0, 2)} per round less than the best. There the promise {effect}"
+            f"{amount(middle.run_low, 2)} to {facts.say(middle.run_high, 2)} in 95 of 100 simulated runs)."
         )
-    return says
+    return said
+
+
+def _costs(facts: Facts, point: PricePoint, in_force: bool = False) -> str:
+    """What a promise costs in the long run, in a sentence."""
+    part = f", {point.steady / facts.best:.1%} of that" if facts.best > 0.0 else ""
+    sure = f" (95% interval {amount(point.low)} to {facts.say(point.high)})" if facts.estimated else ""
+    arms = f"{point.promise} to each of {number_of(len(facts.names), 'arm')}"
+    to = f" of {arms if '%' in point.promise else point.promise}" * (point.promise != TODAY)
+    costs = f"The promise in force{to and ','}{to}{to and ','} costs" if in_force else f"A promise{to} would cost"
+    return f"{costs} {facts.say(point.steady)} per round{part}{sure}."
 
 
 def _dearest(facts: Facts, curve: Sequence[PricePoint], arms: Sequence[ArmPrice]) -> list[str]:
@@ -250,10 +268,12 @@ def _unknown(facts: Facts, curve: Sequence[PricePoint], rounds: int) -> list[str
     says = []
     wide = [one.promise for one in curve if one.high - one.low > UNSURE * max(one.steady, 1e-12)]
     if facts.estimated and wide:
-        few = repr(facts.names[int(np.argmax(facts.high - facts.low))])
-        says.append(
-            f"The price of {listed(wide)} is known roughly at best; what would help most is more plays of {few}."
-        )
+        width, span = facts.high - facts.low, facts.limits[1] - facts.limits[0]
+        place = int(np.argmax(width))
+        name, part = repr(facts.names[place]), float(np.broadcast_to(facts.open, width.shape)[place])
+        lost = f"the rewards that are not known of {part:.0%} of the plays of {name}"
+        what = lost if 2.0 * part * span > width[place] else f"more plays of {name}"
+        says.append(f"The interval of the price of {listed(wide)} is wide; what would narrow it most: {what}.")
     if facts.estimated:
         says.append("What an arm would earn that is not in it, or after a change of prices or people, it cannot say.")
     if facts.world is not None and not rounds:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from evenhand.algorithms.recommendation import which
 from evenhand.bandit.audit.account import Account
+from evenhand.bandit.audit.costing import NOTHING, Prices, cost_of, notes
 from evenhand.bandit.bandit import Bandit
 from evenhand.bandit.evaluation.intervals import FIXED
 from evenhand.bandit.evaluation.log import Log
@@ -21,16 +22,18 @@ from evenhand.environment.availability import Always, Availability
 from evenhand.environment.rewards import UNIT
 from evenhand.environment.world import Environment
 from evenhand.inference.means import CONFIDENCE, shrunk
-from evenhand.inference.sequences import mean_rewards
-from evenhand.inference.sums import simultaneous
 from evenhand.judgement.merits import allowed_shares
 from evenhand.messages.answers import Recommendation
+from evenhand.messages.audit_text import amount
+from evenhand.messages.prices import PricePoint
 from evenhand.policy.custom_merit import as_merit
 from evenhand.policy.groups import with_places
 from evenhand.policy.merit import Merit
 from evenhand.policy.shares import proportional
 from evenhand.theory.bounded import Bounds, best_bounded, bounds_of
 from evenhand.theory.prices import cost_of_shares
+
+TODAY = "the promise in force"
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +53,9 @@ class Facts:
     world: Environment | None = None  # that is simulated
     fit: Fit | None = None  # by which it is drawn anew
     estimated: bool = True  # whether the means are
+    open: Array | float = 0.0  # (arms,), part of the plays whose rewards are not known
+    runs: str = ""  # the algorithm of the allocation
+    today: PricePoint | None = None  # what the promise in force costs
     claim: Claim = "holds_if"
     premises: tuple[str, ...] = ()
     assumptions: tuple[str, ...] = ()
@@ -127,15 +133,16 @@ class Facts:
         ]
         return "; ".join(parts) or "groups" if "groups" in table or parts else ", ".join(table)
 
-    def say(self, amount: float) -> str:
+    def say(self, reward: float, digits: int = 3) -> str:
         """An amount of reward, with its unit."""
-        return f"{amount:.3g}{self.unit and ' ' + self.unit}"
+        return f"{amount(reward, digits)}{self.unit and ' ' + self.unit}"
 
-    def recommended(self) -> Recommendation:
-        """The algorithm to take, and why."""
-        late = self.fit is not None and self.fit.late.dependent
-        found = which("share", "dependent" if late else "late", several=self.plays > 1) or which("share")
-        return found[0]
+    def recommended(self, tables: Sequence[Mapping[str, Any]]) -> Recommendation:
+        """The algorithm to take for promises, and why."""
+        keys, late = {key for table in tables for key in table}, self.fit is not None and self.fit.late.dependent
+        promise = "merit" if keys == {"merit"} else "group" if keys & {"caps", "groups"} else "share"
+        several = self.plays > 1 or self.availability.traits.sleeping
+        return (which(promise, "dependent" if late else "late", several=several) or which(promise))[0]
 
 
 def facts_of(source: Log | Environment | Bandit) -> Facts:
@@ -155,19 +162,22 @@ def _of_log(log: Log) -> Facts:
         len(np.unique(fit.weight[fit.item == arm])) == 1 for arm in range(len(log.items))
     )
     premises: tuple[str, ...] = ("what an arm earns does not change",)
-    if even:  # else the log's policy may have learned
+    if even and not log.plays.unsaid:  # else the log's policy may have learned
         *ends, serves = fit.one_look(CONFIDENCE)
         low, high = (np.where(serves, new, old) for new, old in zip(ends, (low, high), strict=True))
         premises += (FIXED,)
-    else:
-        premises += ("plays with unequal propensities count as fewer of equal ones",)
+    elif not even:
+        premises += ("a mean of weighted plays is as sure as one of fewer plays with equal weights",)
     if log.reading.rewards is None and fit.limits != (0.0, 1.0):
         premises += ("no reward lies beyond those in the log",)
-    means = _likely(seen, known, low, high, fit.limits)
+    smallest, span = fit.limits[0], fit.limits[1] - fit.limits[0]
+    means = np.clip(smallest + span * shrunk((seen - smallest) / span, known), low, high)
+    open = np.bincount(fit.plays.item[fit.open], minlength=len(means))
     per_round = max(1, round(log.rows / log.rounds))
     return Facts(
         log.source, log.items, means, low, high, fit.limits, per_round, world.availability, log.reading.unit,
         log.rounds, world, fit, premises=premises, assumptions=world.assumptions,
+        open=open / (open + np.bincount(fit.item, minlength=len(means))),
     )  # fmt: skip
 
 
@@ -182,27 +192,33 @@ def _of_environment(world: Environment) -> Facts:
 
 
 def of_account(account: Account) -> Facts:
-    """What is known of the active arms of a bandit."""
-    active = account.active
-    plays, known = account.pulls + account.learned_plays, account.certain + account.learned_plays
-    sums = account.sums + account.learned_sums
-    plays, known, sums = plays[active], known[active], sums[active]
-    low, high = mean_rewards(plays, known, sums, account.limits, simultaneous(CONFIDENCE, len(plays)))
-    low, high = np.nan_to_num(low, nan=account.limits[0]), np.nan_to_num(high, nan=account.limits[1])
-    means = _likely(sums / np.maximum(known, 1.0), known, low, high, account.limits)
+    """What is known of the active arms of a bandit: means, intervals and costs as in its audit."""
+    if not (account.known + account.learned_plays).any():
+        raise EvenhandError(NOTHING)
+    prices, active, (smallest, largest) = Prices(account), account.active, account.limits
+    low, means, high = (
+        smallest + (largest - smallest) * ends[prices.active] for ends in (prices.low, prices.likely, prices.high)
+    )
+    plays, known = ((one + account.learned_plays)[active] for one in (account.pulls, account.certain))
+    unknown, says = int((plays - known).sum()), notes(account)
+    if unknown:
+        says.append(f"{unknown:,} of {int(plays.sum()):,} plays have no known reward: at the ends of the intervals "
+                    "they earn the least or the most that is possible.")  # fmt: skip
     names = tuple(name for name, there in zip(account.names, active, strict=True) if there)
     return Facts(
         "the allocation", names, means, low, high, account.limits, account.plays, Always(), account.words.unit,
-        premises=("every arm is always available",),
-        assumptions=("Every arm is always available.", "What was learned beforehand is like today's plays."),
+        premises=("every arm is always available",), assumptions=tuple(says), runs=account.algorithm,
+        open=(plays - known) / np.maximum(plays, 1.0), today=_today(account, prices, names),
     )  # fmt: skip
 
 
-def _likely(seen: Array, known: Array, low: Array, high: Array, limits: tuple[float, float]) -> Array:
-    """(arms,), likely means, within their intervals; an unknown one is like the others."""
-    smallest, largest = limits
-    some, likely = known > 0.0, np.full(len(known), 0.5)
-    if some.any():
-        likely[some] = shrunk((seen[some] - smallest) / (largest - smallest), known[some])
-        likely[~some] = likely[some].mean()
-    return np.clip(smallest + (largest - smallest) * likely, low, high)
+def _today(account: Account, prices: Prices, names: tuple[str, ...]) -> PricePoint | None:
+    """What the promise in force costs, as the audit says; None where that is nothing or not known."""
+    cost = cost_of(account)
+    if cost is None or cost.per_round is None or cost.low is None or cost.high is None:
+        return None
+    floors = None if account.fractions is None else np.unique(account.fractions[account.active])
+    equal = floors is not None and len(floors) == 1 and account.merit is None and not prices.bounded
+    words = f"{100.0 * floors[0]:.4g} %" if floors is not None and equal else TODAY
+    shares = dict(zip(names, prices.shares(prices.likely).tolist(), strict=True))
+    return PricePoint(words, cost.per_round, cost.low, cost.high, None, None, None, None, shares)

@@ -10,11 +10,11 @@ from evenhand.bandit.evaluation.followed import LOGGED
 from evenhand.core import html
 from evenhand.core.errors import number_of
 from evenhand.judgement.differences import claimed, sentence
-from evenhand.judgement.sentences import listed, percent, plays
+from evenhand.judgement.sentences import percent, plays
 from evenhand.messages.audit_text import harmless
-from evenhand.messages.prices import Price
+from evenhand.messages.prices import Price, ranged
 
-TEXTS = ("it holds",)
+TEXTS = ("does the interval hold?",)
 ENDS = ("at least (95%)", "at most (95%)")
 
 
@@ -33,7 +33,7 @@ def report(name: str, found: Evaluation | None, price: Price) -> str:
     sections = {"What promises would cost": _cost(price), "What is known of the arms": _arms(price)}
     sections |= {} if found is None else {"What other policies would have earned": _earned(found, price.unit)}
     rests = [*price.assumptions, *(found.notes if found else ())]
-    rests += [f"the intervals of prices hold if {listed(price.premises)}"] if price.premises else []
+    rests += [price.holds] if price.premises else []
     sections |= {"What this rests on": iter(map(_said, rests))}
     sections |= {"What cannot be known from this log": iter(map(_said, price.unknown))}
     tables = {head: "\n".join(filter(None, parts)) for head, parts in sections.items()}
@@ -46,21 +46,24 @@ def _cost(price: Price) -> Iterator[str]:
     bars = [html.Bar(one.promise, one.steady, None, one.low, one.high) for one in price.curve]
     yield html.chart(bars, caption=f"cost per round{price.unit and f' in {price.unit}'}; line: 95% interval")
     run = [f"in {price.rounds:,} rounds"] if price.rounds else []
-    rows = [[one.promise, *map(_number, (one.steady, one.low, one.high, one.run))] for one in price.curve]
-    heads = ["promise to each arm", _with_unit("per round", price.unit), *ENDS, *run]
+    rows = [
+        [one.promise, *map(_number, (one.steady, one.low, one.high)), ranged(one.run_low, one.run_high, 2)]
+        for one in price.curve
+    ]
+    heads = ["promise to each arm", _with_unit("cost per round", price.unit), *ENDS, *run]
     yield html.table(heads, [row[: len(heads)] for row in rows])
 
 
 def _arms(price: Price) -> Iterator[str]:
     """Mean rewards, the best shares under the largest promise, and what one more play costs."""
     largest = price.curve[-1]
-    mean, share = _with_unit("mean reward", price.unit), f"best share at {largest.promise}"
-    numbers = [[*map(_number, (one.mean, one.low, one.high, one.dual))] for one in price.by_arm]
+    mean, share = _with_unit("likely mean reward", price.unit), f"best share at {largest.promise}"
+    numbers = [[*map(_number, (one.mean, one.low, one.high, one.dual / 100.0))] for one in price.by_arm]
     rows = [
         (harmless(one.arm), *row, percent(largest.shares[one.arm]))
         for one, row in zip(price.by_arm, numbers, strict=True)
     ]
-    yield html.table(("arm", mean, *ENDS, "one more promised play costs", share), rows)
+    yield html.table(("arm", mean, *ENDS, _with_unit("one point costs", price.unit), share), rows)
 
 
 def _earned(found: Evaluation, unit: str) -> Iterator[str]:

@@ -85,15 +85,13 @@ def rewards(table: Table) -> Array:
 
 
 def propensities(table: Table) -> Array:
-    """Propensities; NaN in all rows where there is no such column."""
+    """Propensities; NaN where there is no such column, or nothing in it."""
     if "propensity_score" not in table.names:
         return np.full(len(table.frame), np.nan)
     numbers = _numbers(table.cells("propensity_score"))
     fault = "{} is not a propensity above 0 and up to 1"
-    if {"decision_id", "available"} <= set(table.names):  # as in what `evenhand export` writes
-        hint = "; where the policy has no closed form for it, `evenhand export --estimate` estimates it"
-        table.complain(np.isnan(numbers) & table.blank("propensity_score"), "propensity_score", fault + hint)
-    table.complain(~((numbers > 0.0) & (numbers <= 1.0)), "propensity_score", fault)
+    wrong = ~((numbers > 0.0) & (numbers <= 1.0) | table.blank("propensity_score"))
+    table.complain(wrong, "propensity_score", fault)
     return numbers
 
 

@@ -43,6 +43,7 @@ COLUMNS = {
     "item_id": "str",
     "position": "int64",
     "reward": "float64",
+    "rewarded": "datetime64[us, UTC]",
     "propensity_score": "float64",
     "available": "str",
     "late": "bool",
@@ -91,6 +92,7 @@ def log(
     ``item_id``           the arm
     ``position``          1 for the first of the arms of the decision
     ``reward``            of the arm; missing if none was received
+    ``rewarded``          when it was received; of a round of a lease, when it was reported
     ``propensity_score``  propensity of the arm; missing if it has no closed form and was not requested
     ``available``         the arms that could play, as a JSON list
     ``late``              whether the reward was received after the window, so that nothing was learned from it
@@ -257,7 +259,8 @@ def _pieces(
 def _frame(rows: list[tuple[Any, ...]]) -> pd.DataFrame:
     import pandas as pd  # not at the top: a server starts sooner without it
 
-    return pd.DataFrame(rows, columns=list(COLUMNS)).astype(COLUMNS)
+    frame = pd.DataFrame(rows, columns=list(COLUMNS))
+    return frame.assign(rewarded=pd.to_datetime(frame["rewarded"], utc=True)).astype(COLUMNS)  # also where none came
 
 
 def _by_round(
@@ -284,15 +287,16 @@ def _rows(
 ) -> Iterator[tuple[Any, ...]]:
     import pandas as pd
 
-    received: dict[str, tuple[float, bool]] = {}
+    received: dict[str, tuple[float | None, pd.Timestamp | None, bool]] = {}
     for event in rewards:
-        received |= {arm: (reward, arm in event.body["late"]) for arm, reward in event.body["rewards"].items()}
+        came = pd.Timestamp(max(event.time, decision.time), unit="s", tz="UTC")  # that of a lease is before its rounds
+        received |= {arm: (reward, came, arm in event.body["late"]) for arm, reward in event.body["rewards"].items()}
     available = json.dumps(decision.body["available"]) if "available" in decision.body else all_arms
     time = pd.Timestamp(decision.time, unit="s", tz="UTC")
     for place, arm in enumerate(decision.body["arms"]):
-        reward, late = received.get(arm, (None, False))
+        reward, when, late = received.get(arm, (None, None, False))
         value = None if propensity is None else propensity[place]
-        yield time, str(decision.round), arm, place + 1, reward, value, available, late
+        yield time, str(decision.round), arm, place + 1, reward, when, value, available, late
 
 
 def _estimated(estimates: Iterator[tuple[int, Propensities]] | None, round: int, arms: list[str]) -> list[float] | None:
