@@ -22,7 +22,7 @@ from evenhand.bandit import Bandit
 from evenhand.bandit.audit.figure import audit_table
 from evenhand.bandit.evaluation.log import read_log
 from evenhand.bandit.evaluation.price import price
-from evenhand.changes import AddArm, BringBack, Close, Promise, Reopen, Retire
+from evenhand.changes import AddArm, BringBack, Close, Promise, Reopen, Retire, Reword
 from evenhand.cli import answers, rendering
 from evenhand.cli import main as cli
 from evenhand.client import Client, ServiceError, Unavailable
@@ -510,6 +510,14 @@ def test_differences_of_a_command(served: str, run: Run, client: Client, monkeyp
     many = run("differences", served).out
     assert "All intervals hold at once (95%), however often one looks." in many
     assert "It is a premise that nothing common changed over time." in many
+    assert "10 rewards that are not known in time count as the worst, unless one assumes 'lost" in " ".join(
+        many.split()
+    )
+    client.change(served, Reword("€", arm_name="drinks"))
+    paid = run("differences", served, "coffee", "--assume", "lost independently").out
+    assert "difference, €" in paid
+    assert "worst" not in paid
+    assert "€ per play" in client.differences(served, "coffee").sentences[0]
     assert run("differences", served, "--groups").status > 0
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from evenhand.core.intervals import Interval
 from evenhand.judgement.differences import STEADY, compared, sentence
+from evenhand.messages.words import Words
 
 
 @pytest.mark.parametrize(
@@ -37,3 +38,9 @@ def test_nothing_is_decided_where_nothing_is_claimed() -> None:
 
 def test_the_value_is_in_its_interval() -> None:
     assert compared("a", "b", 0.3, Interval(0.05, 0.15)).value == 0.15
+
+
+def test_amounts_have_their_unit_and_remarks_follow() -> None:
+    found = compared("a", "b", 2.0, Interval(1.0, 3.0), ("b is retired",))
+    says = "a earns more than b: 2 € per play, between 1 and 3 € however often one looks (95%); b is retired"
+    assert sentence(found, Words("€")) == says

@@ -135,7 +135,7 @@ def show_differences(answer: answers.Differences) -> None:
     """Print one row per difference, and what is claimed: few in sentences, many by their premises."""
     from evenhand.messages.audit_text import plain
 
-    table = table_of("compared", "difference", "interval", "verdict", "claim", right=True)
+    table = table_of("compared", answer.words.head("difference"), "interval", "verdict", "claim", right=True)
     table.columns[0].no_wrap = False
     for one in answer.differences:
         ends, claim = interval(one.interval.low, one.interval.high), one.interval.claim.replace("_", " ")
@@ -154,7 +154,8 @@ def _claims(answer: answers.Differences) -> list[str]:
     for claim, says in (("holds_if", "It is a premise that"), ("not_claimed", "Nothing is claimed of some, since")):
         premises = dict.fromkeys(text for one in intervals if one.claim == claim for text in one.premises)
         found += [f"{says} {text}." for text in premises]
-    return found
+    remarks = dict.fromkeys(text for one in answer.differences for text in one.remarks)
+    return [*found, *(answer.words.say(f"{text[:1].upper()}{text[1:]}.") for text in remarks)]
 
 
 def show_keys(keys: Sequence[Key]) -> None:

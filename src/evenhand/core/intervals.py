@@ -49,6 +49,7 @@ class Difference:
     value: float  # the estimate; within the interval
     interval: Interval
     verdict: Literal["larger", "smaller", "undecided"]  # of the first
+    remarks: tuple[str, ...] = ()  # what else is to be known: clauses without a full stop
 
     def to_json(self) -> dict[str, Any]:
         """The interval or difference as plain values.
@@ -56,4 +57,4 @@ class Difference:
         Returns:
             Plain JSON values, by the names of the fields.
         """
-        return asdict(self) | {"interval": self.interval.to_json()}
+        return asdict(self) | {"interval": self.interval.to_json(), "remarks": list(self.remarks)}

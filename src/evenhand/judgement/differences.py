@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Literal
 
+from evenhand.core.errors import number_of
 from evenhand.core.intervals import Difference, Interval
 from evenhand.judgement.sentences import listed
+from evenhand.messages.words import Words
 
 #: The premise of a difference of two sequences, as a clause after "if".
 STEADY = "nothing common changed over time"
@@ -21,14 +23,14 @@ def verdict(low: float, high: float) -> Literal["larger", "smaller", "undecided"
     return "larger" if low > 0.0 else "smaller" if high < 0.0 else "undecided"
 
 
-def compared(first: str, second: str, value: float, interval: Interval) -> Difference:
+def compared(first: str, second: str, value: float, interval: Interval, remarks: tuple[str, ...] = ()) -> Difference:
     """A difference with its verdict; nothing is decided where nothing is claimed, and the value is in the interval."""
     found = "undecided" if interval.claim == "not_claimed" else verdict(interval.low, interval.high)
-    return Difference(first, second, min(max(value, interval.low), interval.high), interval, found)
+    return Difference(first, second, min(max(value, interval.low), interval.high), interval, found, remarks)
 
 
-def sentence(found: Difference) -> str:
-    """A difference in plain words, with its claim, without the full stop.
+def sentence(found: Difference, words: Words = Words()) -> str:  # noqa: B008
+    """A difference in plain words and the unit of rewards, with its claim and remarks, without the full stop.
 
     Example:
         >>> sentence(compared("tea", "coffee", 0.03, Interval(0.01, 0.05)))
@@ -44,12 +46,25 @@ def sentence(found: Difference) -> str:
         "smaller": f"{found.first} earns less than {found.second}",
         "undecided": f"whether {found.first} or {found.second} earns more is undecided",
     }[found.verdict]
-    if interval.claim == "not_claimed":
-        return f"{says}: {found.value:.3g} per play, for which no interval is claimed{_premises(interval)}"
-    sure = f"between {interval.low:.3g} and {interval.high:.3g}"
-    level = f"({100.0 * interval.confidence:.4g}%)"
-    watched = " however often one looks" if interval.claim == "holds" else ""
-    return f"{says}: {found.value:.3g} per play, {sure}{watched} {level}{_premises(interval)}"
+    sure = "for which no interval is claimed"
+    if interval.claim != "not_claimed":
+        watched = " however often one looks" if interval.claim == "holds" else ""
+        ends = f"{interval.low:.3g} and {words.amount(f'{interval.high:.3g}')}"
+        sure = f"between {ends}{watched} ({100.0 * interval.confidence:.4g}%)"
+    amount = f"{words.amount(f'{found.value:.3g}')} per play"
+    return "; ".join([f"{says}: {amount}, {sure}{_premises(interval)}", *found.remarks])
+
+
+def worst(unknown: int, assume: str) -> str:
+    """That unknown rewards count as the worst, and what would change that, as a clause.
+
+    Example:
+        >>> worst(3, "lost independently")
+        "3 rewards that are not known in time count as the worst, unless one assumes 'lost independently'
+         (assume, --assume)"
+    """
+    count = number_of(unknown, "reward that is not known in time counts", "rewards that are not known in time count")
+    return f"{count} as the worst, unless one assumes {assume!r} (assume, --assume)"
 
 
 def claimed(interval: Interval) -> str:

@@ -262,6 +262,7 @@ class Differences(Answer):
     since: datetime | None  # when the first round was decided that counts; null where none does
     differences: tuple[Difference, ...]  # each of a first and a second arm or group: by how much the first earns more
     sentences: tuple[str, ...]  # what is true of each of `differences`
+    words: Words = Words()  # the unit of rewards, and what rounds and arms are called
 
 
 @dataclass(frozen=True)
@@ -395,7 +396,8 @@ class Stopping(Answer):
     candidates: tuple[str, ...]  # arms that are still possible, those with the largest estimate first
     chosen: tuple[str, ...]  # arms to take if one stops now, of which there are as many as were asked for
     # the smallest epsilon with which one could stop now, in the unit of the rewards: by how much another arm may be
-    # better per play; for promises, what the chosen arms may miss per round; 0 where they are certain
+    # better per play; for promises, what the chosen arms may miss per round; 0 where they are certain. Where
+    # `premises` leave more, the last sentence says under which ones it is so
     epsilon_now: float
     # rounds from now until one may likely stop, at the present shares: earliest and latest; null where that is not
     # within ten times the rounds so far, or not foreseen

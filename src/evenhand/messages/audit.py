@@ -9,11 +9,14 @@ from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
 from textwrap import wrap
+from typing import Annotated
+
+from annotated_types import Len
 
 from ..core.dataclasses import dataclass
 from ..core.errors import number_of
 from . import audit_text as text
-from .answers import Answer, Cost
+from .answers import Answer, Cost, Missing
 from .lines import BoundLine, ChangeMade, DeficitExcerpt, History, Line, PromiseLine, StandingAlarm
 from .words import Words
 
@@ -102,6 +105,11 @@ class Audit(Answer):
     # names of the API keys with which promises and arms were changed, by their ids
     authors: Mapping[str, str] = field(default_factory=dict)
     words: Words = Words()  # the unit of rewards, and what rounds and arms are called
+    rewards: Annotated[tuple[float, ...], Len(2, 2)] = (0.0, 1.0)  # the smallest and the largest reward
+    window: float | None = None  # seconds to wait for a reward; null for no limit
+    # what a reward counts as that has not arrived in its window: `zero`, or `lost`, so that nothing is learned from it;
+    # `never`: there is no window
+    missing: Missing = "never"
 
     def __str__(self) -> str:
         """A table with one line per arm, in 80 columns, and the fault below it."""

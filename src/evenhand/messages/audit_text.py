@@ -197,7 +197,8 @@ def ledger_rows(lines: Sequence[PromiseLine]) -> list[tuple[str, ...]]:
         of = plain(line.name) + " (at most)" * (line.kind in ("cap", "group_cap"))
         numbers = (line.owed, line.carried, line.forgiven + line.capped, line.lapsed)
         counts = (f"{line.share:.4g}", f"{line.since + 1:,}–{line.until or 0:,}", f"{line.plays:,}")
-        rows.append((of, *counts, *(f"{one:.4g}" for one in numbers), line.reason))
+        why = "; ".join(filter(None, (line.reason, line.ended_why and f"ended: {line.ended_why}")))
+        rows.append((of, *counts, *(f"{one:.4g}" for one in numbers), why))
     return rows
 
 

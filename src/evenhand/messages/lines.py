@@ -110,6 +110,7 @@ class PromiseLine(Answer):
     began: datetime | None  # when it was made; null at the start
     reason: str  # why it was made; `before the ledger` for all that an earlier version had counted
     key: str  # id of the API key with which it was made; empty without one
+    ended_why: str = ""  # why it ended; empty where no reason was given, and where more than 100 changes followed
 
 
 @dataclass(slots=True)  # frozen, they would take three times as long to make, and there may be many

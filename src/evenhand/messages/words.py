@@ -66,8 +66,8 @@ class Words(Described):
         return f"{number} {self.unit}" if self.unit else number
 
     def head(self, name: str) -> str:
-        """The head of a column of arms, or of rewards."""
-        return f"{name}, {self.unit}" if name in ("estimate", "reward") and self.unit else self.say(name)
+        """The head of a column of arms, or of rewards and their differences."""
+        return f"{name}, {self.unit}" if name in ("estimate", "reward", "difference") and self.unit else self.say(name)
 
     def say(self, text: str, masked: re.Pattern[str] | None = None) -> str:
         """A sentence with these words; names that the pattern finds stay as they are."""

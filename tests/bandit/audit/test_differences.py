@@ -167,6 +167,17 @@ def test_added_and_retired_arms_are_compared_over_the_rounds_they_share() -> Non
     bandit.change(Retire("b"), now=START)
     assert [(one.first, one.second) for one in bandit.differences()] == [("a", "c"), ("a", "d"), ("c", "d")]
     assert [one.first for one in bandit.differences("b")] == ["a", "c", "d"]
+    assert {one.remarks for one in bandit.differences("b")} == {("b is retired",)}
+
+
+def test_rewards_that_count_as_the_worst_are_counted_with_the_remedy() -> None:
+    for missing, remedy in (("lost", "lost independently"), ("zero", "the window is over")):
+        bandit = fair(window=1e6, missing=missing)
+        seen = played(bandit, 100, lambda round: (0.5, 0.5, 0.5), known=0.8)
+        worst = f"{sum(one[2] is None for one in seen)} rewards that are not known in time count as the worst, unless "
+        first, *_ = bandit.differences("b", now=START + 100)
+        assert first.remarks == (f"{worst}one assumes {remedy!r} (assume, --assume)",)
+        assert bandit.differences("b", assume=remedy, now=START + 100)[0].remarks == ()  # type: ignore[arg-type]
 
 
 def test_leased_rounds_hold_if_nothing_changed_within_a_lease() -> None:
@@ -228,6 +239,10 @@ def test_groups_are_the_mean_of_their_arms() -> None:
     by_arm = {one.first: one for one in bandit.differences("c")}
     assert found.value == pytest.approx((by_arm["a"].value + by_arm["b"].value) / 2.0, abs=1e-9)
     assert bandit.differences("cold", of="groups")[0].first == "hot"
+    assert found.remarks == ("this is per arm of the group, whose arms count alike",)
+    bandit.retire("a", now=START)
+    (left,) = bandit.differences(of="groups")
+    assert left.remarks == ("this is per arm of the group, whose arms count alike, without a, which is retired",)
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,7 @@ def test_every_promise_has_its_verdict_and_every_change_its_reason() -> None:
     assert re.search(r'<tr><td>tea</td><td class="n">40%</td>.*<td class="t">kept</td></tr>', kept)
     assert "Promises that have ended" in kept
     assert re.search(r"<td>mate</td><td class=\"n\">0.1667</td>", kept)
+    assert "ended: out of stock" in kept
     assert "60 visitors, 3 drinks" in page
     assert made.verdict in Page(page).text
     assert audit_text.cost(made.cost, made.words)[1:] in Page(page).text
@@ -127,6 +128,15 @@ def test_what_is_missing_is_counted_as_the_audit_has_it() -> None:
     text = section(report(made), "Late and missing rewards")
     assert lost > 0 < pending
     assert f"Of 60 plays, the rewards of 48 were received in time; {pending} can still arrive; {lost} were mis" in text
+    assert "Rewards are between 0 and 1; what has not arrived after 10 s counts as 0." in text
+    assert "not reported (0)" in text
+    assert "whatever the rewards are that are pending or late; what has not arrived after 10 s counts" in report(made)
+    other = report(lived(["tea", "coffee"], missing="lost", rewards=(0.0, 5.0), words={"unit": "€"}).audit(now=60.0))
+    assert (
+        "Rewards are between 0 and 5 €; what has not arrived after 10 s is lost, and counts for no estimate." in other
+    )
+    assert ">lost<" in other
+    assert "pending, lost or late; what has not arrived after 10 s is lost" in other
     totals = Bandit(["a", "b"], "ars_ucb")
     totals.decide(now=1.0)
     totals.observe_total(1.0)
@@ -144,6 +154,25 @@ def test_many_arms_make_a_page_of_bounded_size_with_the_missed_ones_first() -> N
     assert len(page) < 300_000
 
 
+def test_groups_have_their_arms_and_differences_what_they_count_as_the_worst() -> None:
+    groups = [{"name": "hot", "arms": ["tea", "coffee"], "at_least": 0.3}]
+    bandit = Bandit(["tea", "coffee", "mate"], "group_ucb", groups=groups, seed=1, words={"unit": "€"})
+    for round in range(60):
+        decision = bandit.decide(now=float(round))
+        if round % 7:
+            bandit.observe(decision.id, {decision.names[0]: float(decision.names[0] != "tea")}, now=float(round))
+    bandit.retire("tea", now=60.0)
+    page = report(
+        replace(bandit.audit(now=61.0), name="drinks"), bandit.stopping(now=61.0), bandit.differences(now=61.0)
+    )
+    kept = section(page, "What was promised, and what was kept")
+    assert "tea (retired), coffee" in kept
+    sure = Page(section(page, "How sure this is, and what it rests on")).text
+    assert "difference, €" in sure
+    assert re.search(r"\d rewards that are not known in time count as the worst, unless one assumes 'lost ind", sure)
+    assert 'evenhand client differences drinks --assume "lost independently"' in sure
+
+
 def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     bandit = lived(["tea", "coffee"])
     bandit.save_report(tmp_path / "report.html", now=60.0)
@@ -152,5 +181,6 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (found,) = bandit.differences(now=60.0)
     assert re.search(f"tea less coffee\\s*{found.value:.3g}", text)
     assert "nothing common changed over time" in text
+    assert "unless one assumes 'the window is over'" in text
     with pytest.raises(DataError, match=r"the report could not be written to .*nowhere"):
         bandit.save_report(tmp_path / "nowhere" / "report.html")

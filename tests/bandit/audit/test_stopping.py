@@ -77,6 +77,48 @@ def test_rewards_that_are_not_known_are_a_premise_unless_they_cannot_matter() ->
     assert any("does not depend on its value" in premise for premise in many.premises)
 
 
+def test_a_looser_question_has_no_weaker_answer() -> None:
+    for algorithm in ("fucb", "fair_random"):  # by likelihood ratios alone, and by weighted differences
+        bandit = played(algorithm, (0.5, 0.6), 1500, reported=0.9, fractions=0.3)
+        strict, loose = bandit.stopping(now=1.0), bandit.stopping(epsilon=0.3, now=1.0)
+        assert (strict.stop, loose.stop) == (False, True)
+        assert loose.epsilon_now == strict.epsilon_now > 0.0
+        assert "does not depend on its value" not in " ".join(loose.premises)
+        assert loose.sentences[-1].startswith("If also ")
+        assert "whether and when a reward arrives does not depend on its value (" in loose.sentences[-1]
+        assert loose.sentences[-1].endswith(f"rewards that are not known), it is {loose.epsilon_now:.3g} at most.")
+        assert bandit.stopping(epsilon=strict.epsilon_now, now=1.0).stop
+
+
+def test_a_reward_that_came_after_its_window_is_not_called_unknown() -> None:
+    bandit = played(rounds=50, window=10.0, missing="lost")
+    late, other = (bandit.decide(now=2.0) for _ in range(2))
+    assert bandit.observe(late.id, {late.names[0]: 1.0}, now=20.0) == {late.names[0]: "late"}
+    assert (
+        "1 reward that is not known and 1 reward that came after its window" in bandit.stopping(now=20.0).sentences[-1]
+    )
+    bandit.observe(other.id, {other.names[0]: 1.0}, now=20.0)
+    assert "(2 rewards that came after their window)" in bandit.stopping(now=20.0).sentences[-1]
+
+
+def test_all_arms_are_always_the_best_ones() -> None:
+    answer = played("ucb1", (0.5,), 50, reported=0.5).stopping(now=1.0)
+    assert (answer.stop, answer.chosen, answer.claim, answer.premises) == (True, ("tea",), "holds", ())
+    assert answer.sentences == ("Yes: tea is the only arm, so it is the best one.",)
+    both = Bandit(ARMS[:2], "ucb1").stopping(best=2)
+    assert both.sentences == ("Yes: tea and coffee are all arms, so these are the best ones.",)
+
+
+def test_a_wide_range_is_no_forecast() -> None:
+    wide = played(rounds=400, reported=0.8, fractions=0.1).stopping(now=1.0)
+    first, last = wide.rounds
+    assert first is not None
+    assert last is not None
+    assert last > 10 * first
+    assert f"one may stop after {first:,} more round" in wide.sentences[2]
+    assert f" at the earliest, perhaps after {last:,}." in wide.sentences[2]
+
+
 def test_where_failures_are_not_reported_pending_rewards_may_be_anything() -> None:
     bandit = played(rounds=2000, reported=0.5, missing="zero", window=10.0, means=(0.1, 0.9, 0.3))
     answer = bandit.stopping(now=1.0)

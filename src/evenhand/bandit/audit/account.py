@@ -27,7 +27,7 @@ class Account:
     def __init__(self, record: Record) -> None:
         state, counts, policy, times = record.state, record.statistics, record.policy, record.count_history
         self.algorithm, self.round, self.version, self.plays = record.label, state.round, record.version, record.plays
-        self.missing = record.missing  # what a missing reward counts as: "never", "lost" or "zero"
+        self.missing, self.window = record.missing, record.pending.window  # what a missing reward counts as, and when
         self.limits = record.reward_range  # the smallest and the largest reward
         self.by_totals = record.by_totals
         self.names, self.active, self.words = record.names, record.arms.active, record.words

@@ -74,6 +74,9 @@ def audit(account: Account, limit: int | None, now: float) -> Audit:
         alarms=standing(account, found),
         sources=tuple(account.sources),
         words=account.words,
+        rewards=tuple(account.limits),
+        window=account.window,
+        missing=account.missing,  # type: ignore[arg-type]  # one of the three, as the record checks
     )
 
 

@@ -18,15 +18,19 @@ from evenhand.core.errors import EvenhandError
 from evenhand.core.intervals import Claim, Difference, Interval
 from evenhand.core.state import Array, Mask
 from evenhand.inference import Scores, Sums, difference, mean, simultaneous, weighted
-from evenhand.judgement.differences import STEADY, compared
+from evenhand.judgement.differences import STEADY, compared, worst
+from evenhand.judgement.sentences import listed
+from evenhand.messages.audit_text import plain
 
 MOST = 2_000  # comparisons at once
+NAMED = 5  # arms that a sentence names
 PART = 0.1  # of the rounds in which both had a known chance, from which on rewards are weighted
 LOST_ALIKE, WINDOW_OVER = "lost independently", "the window is over"
 ASSUMED = {
     LOST_ALIKE: "whether and when a reward arrives depends neither on it nor on the arm",
     WINDOW_OVER: "what has not arrived in its window, or is still awaited, counts as 0",
 }
+REMEDY = {"zero": WINDOW_OVER}  # what can be assumed of rewards that count as the worst; else that they are lost alike
 SCORED = (kept.WEIGHTS, kept.REWARDS, kept.WEIGHTS2, kept.REWARDS2, kept.SQUARES, kept.OPEN, kept.OPEN2)
 Places = NDArray[np.intp]
 
@@ -63,15 +67,36 @@ def differences(
         found[:, apart] = _apart(who._replace(pairs=who.pairs[:, apart]), tables, level)
     common = [*([] if month is None else [f"{month} was chosen without looking at its rewards"])]
     common += [] if assume is None else [ASSUMED[assume]]
-    changed, made = _changed(record), []
+    changed, remarks, made = _changed(record), _remarks(record, who, tables, of), []
     for (one, two), (low, high, value), own, kind in zip(
         who.pairs.T.tolist(), (found.T * record.reward_range.width).tolist(), apart, kinds.T, strict=True
     ):
         seen = [arm for arm, part in changed.items() if part @ who.parts[[one, two]].any(axis=0)]
         claim, premises = _claimed(own, kind, seen, common)
         interval = Interval(low, high, confidence, claim, premises)
-        made.append(compared(who.names[one], who.names[two], value, interval))
+        retired = [f"{name} is retired" for name in (who.names[one], who.names[two]) if name in record.retired]
+        rest = (*(retired if of == "arms" else []), *remarks)
+        made.append(compared(who.names[one], who.names[two], value, interval, rest))
     return tuple(made)
+
+
+def _remarks(record: Record, who: Compared, tables: Sequence[tuple[Table, Array]], of: str) -> list[str]:
+    """What is to be known of all differences: what stands for a group, and rewards that count as the worst."""
+    said, compared_arms = [], (who.parts > 0.0).any(axis=0)
+    if of == "groups":
+        members = {arm for group in record.policy.groups if group["name"] in who.names for arm in group["arms"]}
+        out = tuple(record.names[arm] for arm in sorted(members) if not record.arms.active[arm])
+        without = f", without {named(out)}, which {'are' if len(out) > 1 else 'is'} retired" * bool(out)
+        said.append(f"this is per arm of the group, whose arms count alike{without}")
+    unknown = round(sum(float(rows[compared_arms, kept.LOST].sum()) for _, rows in tables))
+    return said + [worst(unknown, REMEDY.get(record.missing, LOST_ALIKE))] * bool(unknown)
+
+
+def named(names: tuple[str, ...]) -> str:
+    """Names in a sentence, the first of many."""
+    shown_names = [plain(name) for name in names[:NAMED]]
+    more = len(names) - NAMED
+    return listed([*shown_names, f"{more:,} more"] if more > 0 else shown_names) if names else "none"
 
 
 def _check_assumed(record: Record, assume: str | None) -> None:

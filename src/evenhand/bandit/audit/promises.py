@@ -19,7 +19,11 @@ MEMORIES: dict[Kind, str] = {"cap": "caps", "group": "groups", "group_cap": "gro
 
 def ledger_of(record: Record) -> tuple[PromiseLine, ...]:
     """The last promises that have ended, and then those of today."""
-    ended = [_line(record, entry, entry.until) for entry in record.ledger.entries[-SHOWN:]]
+    ends = {(change.round, change.time): change.reason for change in record.changes}
+    ended = [
+        _line(record, entry, entry.until, ends.get((entry.until, entry.ended), ""))
+        for entry in record.ledger.entries[-SHOWN:]
+    ]
     return (*ended, *[_line(record, entry, None) for entry in list(present(record))[-SHOWN:]])
 
 
@@ -61,7 +65,7 @@ def caused(record: Record) -> tuple[list[tuple[list[int], float]], list[tuple[li
     return [(groups[name], min(paid[name], due[name] / PLAY)) for name in groups], barred
 
 
-def _line(record: Record, entry: Entry, until: int | None) -> PromiseLine:
+def _line(record: Record, entry: Entry, until: int | None, ended_why: str = "") -> PromiseLine:
     """An entry in plays."""
     name = entry.holder if isinstance(entry.holder, str) else record.names[entry.holder]
     brought, owed, carried, forgiven, capped, lapsed = (one / PLAY for one in (entry.brought, *entry[9:14]))
@@ -82,4 +86,5 @@ def _line(record: Record, entry: Entry, until: int | None) -> PromiseLine:
         began=None if entry.began is None else moment(entry.began),
         reason=entry.reason,
         key=entry.key,
+        ended_why=ended_why,
     )

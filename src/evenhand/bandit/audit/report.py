@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evenhand.bandit.audit.differences import MOST, differences
+from evenhand.bandit.audit.differences import LOST_ALIKE, MOST, REMEDY, differences
 from evenhand.bandit.audit.stopping import stopping
 from evenhand.bandit.record import Record
 from evenhand.core import html
@@ -29,18 +29,18 @@ SHOWN = 200  # rows of a table
 NAMED = 20  # promises that have ended, and of those that are not kept the ones that are explained
 URGENCY = ("missed", "undecided", None, "kept")
 NOT_YET = "not yet begun"
-TEXTS = ("verdict", "why", "note", "holds")  # heads of columns without numbers
+TEXTS = ("verdict", "why", "note", "holds", "arms")  # heads of columns without numbers
 LOW, HIGH = "at least (95%)", "at most (95%)"
 MEANS = "mean reward of all plays so far; line: 95% interval"
 INTERVALS = (
     "The intervals hold at all times at once, so that one may look as often as one likes. That of a mean reward is of "
-    "all plays of the arm so far, and holds whatever the rewards are that are pending, lost or late."
+    "all plays of the arm so far, and holds "
 )
 AHEAD = "Plays owed are behind the promise; where the number is negative, the plays are ahead of it."
 COST = (
     "So far: what the best arm would have brought more in the plays that promises asked for. From now on: the largest "
     "reward per round without promises less that with those of today, as if every arm were always available. Both are "
-    "computed from estimates; their intervals hold at all times at once, whatever the missing rewards are."
+    "computed from estimates; their intervals hold at all times at once, "
 )
 NO_PROMISE = "Nothing is promised, or no promise has begun."
 NO_COST = "No cost is stated: no share is promised, or nothing has been decided yet."
@@ -72,8 +72,8 @@ REWARDS: Columns = {
     "note": lambda one: "" if one.trusted else "not to be trusted",
 }
 DIFFERENCES: Columns = {
-    "difference": lambda one: f"{text.plain(one.first)} less {text.plain(one.second)}",
-    "reward": of("value"),
+    "compared": lambda one: f"{text.plain(one.first)} less {text.plain(one.second)}",
+    "difference": of("value"),
     LOW: of("interval.low"),
     HIGH: of("interval.high"),
     "verdict": of("verdict"),
@@ -148,7 +148,10 @@ def _promised(audit: Audit) -> Iterator[str]:
     yield "<h4>Promises to groups, and largest shares</h4>" if bounds else ""
     yield "" if lines or audit.bounds else html.paragraph(NO_PROMISE)
     verdicts = [one.standing or NOT_YET for one in bounds]
-    yield _table(audit, _places(*heads, "verdict"), [(*row, one) for row, one in zip(rows, verdicts, strict=True)])
+    names = {one.arm: _name(one) for one in audit.lines}
+    members = [", ".join(names.get(arm, arm) for arm in one.arms) if one.kind == "group" else "" for one in bounds]
+    cells = [(*row, *rest) for row, *rest in zip(rows, verdicts, members, strict=True)]
+    yield _table(audit, _places(*heads, "verdict", "arms"), cells)
     ended = [line for line in audit.ledger if line.until is not None]
     yield "<h4>Promises that have ended</h4>" if ended else ""
     heads, *rows = text.ledger_rows(ended[-NAMED:])
@@ -167,7 +170,7 @@ def _cost(audit: Audit) -> Iterator[str]:
     so_far = ("so far", cost.incurred, cost.incurred_low, cost.incurred_high, _part(cost.incurred_relative))
     onward = (audit.words.say("per round from now on"), cost.per_round, cost.low, cost.high, _part(cost.relative))
     yield _table(audit, columns, [row for row in (so_far, onward) if row[1] is not None])
-    yield html.paragraph(audit.words.say(COST))
+    yield html.paragraph(audit.words.say(COST + _whatever(audit)))
 
 
 def _sure(audit: Audit, stopping: Stopping | None, found: Sequence[Difference]) -> Iterator[str]:
@@ -177,7 +180,7 @@ def _sure(audit: Audit, stopping: Stopping | None, found: Sequence[Difference]) 
     yield from (html.paragraph(_sentence(one)) for one in audit.notes() if one != text.cost(audit.cost, audit.words))
     lines = sorted((one for one in audit.lines if one.estimate is not None), key=lambda one: -one.all_plays)
     yield "<h4>Mean rewards</h4>" if lines else html.paragraph("No reward of a single play is known.")
-    yield html.paragraph(audit.words.say(INTERVALS)) if lines else ""
+    yield html.paragraph(audit.words.say(INTERVALS + _whatever(audit))) if lines else ""
     bars = [html.Bar(_name(one), one.estimate or 0.0, None, one.low, one.high) for one in lines]
     yield html.chart(bars, caption=audit.words.say(MEANS))
     yield _table(audit, REWARDS, lines)
@@ -185,6 +188,10 @@ def _sure(audit: Audit, stopping: Stopping | None, found: Sequence[Difference]) 
     yield "<h4>Differences of mean rewards</h4>" if found else ""
     shown = [one for one in found if len(found) <= NAMED or {one.first, one.second} & {*best}]
     yield _table(audit, DIFFERENCES, shown)
+    remarks = dict.fromkeys(text for one in shown for text in one.remarks)
+    yield from (html.paragraph(_sentence(audit.words.say(one))) for one in remarks)
+    command = f'evenhand client differences {audit.name} --assume "{REMEDY.get(audit.missing, LOST_ALIKE)}"'
+    yield f"<p><code>{escape(command)}</code></p>" if remarks and audit.name else ""
     yield (
         html.paragraph(f"All {len(found):,} differences hold at once; shown are those with {text.plain(best[0])}.")
         if len(shown) < len(found)
@@ -202,13 +209,30 @@ def _missing(audit: Audit) -> Iterator[str]:
         [f"{lost:,} were missing when their window had passed, of which {late:,} arrived afterwards"] if lost else []
     )
     yield html.paragraph(TOTALS if made and not received + pending + lost else f"{'; '.join(parts)}.")
+    low, high = audit.rewards
+    limits = f"rewards are between {low:g} and {audit.words.amount(f'{high:g}')}"
+    yield html.paragraph(_sentence(f"{limits}; {_meaning(audit)}"))
     if audit.delays is not None:
         half, most = (f"{audit.delays.quantiles[one]:,.3g} seconds" for one in ("0.5", "0.95"))
         last = number_of(audit.delays.count, "reward")
         yield html.paragraph(f"Of the last {last}, half took at most {half}, and 95% at most {most}.")
     lines = [one for one in audit.lines if one.pending + one.lost]
     lines.sort(key=lambda one: -one.pending - one.lost)
-    yield _table(audit, MISSING, lines, most=NAMED)
+    zero = {"lost": "not reported (0)"} if audit.missing == "zero" else {}
+    yield _table(audit, {zero.get(head, head): show for head, show in MISSING.items()}, lines, most=NAMED)
+
+
+def _whatever(audit: Audit) -> str:
+    """For which rewards an interval takes the worst, and what a missing one means."""
+    unknown = "pending or late" if audit.missing == "zero" else "pending, lost or late"
+    return f"whatever the rewards are that are {unknown}{f'; {_meaning(audit)}' * (audit.window is not None)}."
+
+
+def _meaning(audit: Audit) -> str:
+    if audit.window is None:
+        return "a reward can always still arrive"
+    counts = "counts as 0" if audit.missing == "zero" else "is lost, and counts for no estimate"
+    return f"what has not arrived after {audit.window:,g} s {counts}"
 
 
 def _changed(audit: Audit) -> Iterator[str]:

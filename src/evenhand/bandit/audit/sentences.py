@@ -32,7 +32,7 @@ def reasons(lines: Sequence[Line], account: Account, judged: Judged) -> list[str
         if not line.retired:
             cap, group = caps.get(line.arm, ""), groups.get(line.arm, "")
             parts = [_owing(line, account, judged, place[line.arm], bool(group)), cap, group]
-            parts += [_available(line), _compared(line, best, account), _missing(line), _ranked(line, scores)]
+            parts += [_available(line), _compared(line, best, account), _missing(line, account), _ranked(line, scores)]
         found.append(account.say(" ".join(part for part in parts if part)))
     return found
 
@@ -119,11 +119,12 @@ def _largest(account: Account, mean: float) -> bool:
     return bool((account.sums[counted] <= mean * account.known[counted] + 1e-12).all())
 
 
-def _missing(line: Line) -> str:
+def _missing(line: Line, account: Account) -> str:
     count = line.pending + line.lost
     if count <= MISSING * line.all_plays:
         return ""
-    return f"The rewards of {count:,} of its {line.all_plays:,} plays are missing."
+    zero = "; after the window they count as 0" * (account.missing == "zero")
+    return f"The rewards of {count:,} of its {line.all_plays:,} plays are missing{zero}."
 
 
 def _ranked(line: Line, scores: Array | None) -> str:

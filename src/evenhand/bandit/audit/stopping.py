@@ -11,7 +11,7 @@ import numpy as np
 
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.costing import shares_for
-from evenhand.bandit.audit.differences import MOST, differences
+from evenhand.bandit.audit.differences import MOST, differences, named
 from evenhand.bandit.record import Record
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, number_of, shown
@@ -24,8 +24,8 @@ from evenhand.judgement.sentences import listed, percent
 from evenhand.messages.answers import Stopping
 from evenhand.messages.audit_text import plain
 
-NAMED = 5  # arms that a sentence names
 COMPARED = 0.2  # part of δ for differences
+WIDE = 10  # times its earliest round that a forecast may be late
 BOUNDED = 100  # arms up to which the best shares under promises are followed
 PROMISES: Literal["promises"] = "promises"
 
@@ -81,7 +81,9 @@ def stopping(record: Record, delta: float, epsilon: float, best: int | str | Non
     account = Account(record)
     asked = question(account, delta, epsilon, best)
     others = int(np.count_nonzero(account.active)) - 1
-    if asked.best != 1 or account.by_totals or not 1 <= others <= MOST or not account.known.any():
+    if asked.best != PROMISES and asked.best > others:
+        return _by_number(account)
+    if asked.best != 1 or account.by_totals or others > MOST or not account.known.any():
         return _by_likelihood(account, asked, asked.delta)
     part = (1.0 - COMPARED) * delta
     leader = _found(account, asked._replace(delta=part), _seen(account, account.known, account.known)).chosen
@@ -91,30 +93,54 @@ def stopping(record: Record, delta: float, epsilon: float, best: int | str | Non
         return _by_likelihood(account, asked, part)
     premises = tuple(dict.fromkeys(premise for one in found for premise in one.interval.premises))
     far = max(one.interval.high for one in found)
+    rest = _by_likelihood(account, asked, part, (leader, far))
+    if STEADY not in premises and rest.claim == "not_claimed":
+        rest = replace(rest, epsilon_now=max(far, 0.0))
     if STEADY not in premises and (far < 0.0 or far <= asked.epsilon > 0.0):
         possible = (record.names[place], *(one.first for one in found if one.interval.high >= 0.0))
-        return _by_differences(account, asked, possible, far, premises)
-    return _by_likelihood(account, asked, part, (leader, far))
+        return _by_differences(account, asked, possible, far, premises, min(max(far, 0.0), rest.epsilon_now))
+    return rest
+
+
+def _by_number(account: Account) -> Stopping:
+    """That no other arms are left, so that these are the best ones whatever their rewards are."""
+    names = tuple(name for name, active in zip(account.names, account.active, strict=True) if active)
+    only = "is the only arm, so it is the best one" if len(names) == 1 else "are all arms, so these are the best ones"
+    says = account.say(f"Yes: {named(names)} {only}.")
+    return Stopping(True, names, names, 0.0, (0, 0), "holds", (), (says,))
 
 
 def _by_differences(
-    account: Account, asked: Question, possible: tuple[str, ...], far: float, premises: tuple[str, ...]
+    account: Account,
+    asked: Question,
+    possible: tuple[str, ...],
+    far: float,
+    premises: tuple[str, ...],
+    nearest: float,
 ) -> Stopping:
     """That one may stop, since no other arm was better by more on average over all rounds."""
     name, by = plain(possible[0]), account.words.amount(f"{far:.3g}")
     said = f"{name} is the best arm" if far < 0.0 else f"no other arm is better than {name} by more than {by} per play"
     text = f"Yes: {said}, on average over all rounds (error at most {percent(asked.delta)})."
-    rest = f"if {listed(premises)}" if premises else "whatever changes over time"
+    sure = f"if {listed(premises)}" if premises else "whatever changes over time"
+    lines = [text, f"This holds however often one looks, {sure}.", *_nearer(account, far, nearest, premises)]
     return Stopping(
         stop=True,
         candidates=possible,
         chosen=possible[:1],
-        epsilon_now=max(far, 0.0),
+        epsilon_now=nearest,
         rounds=(0, 0),
         claim="holds_if" if premises else "holds",
         premises=premises,
-        sentences=(account.say(text), account.say(f"This holds however often one looks, {rest}.")),
+        sentences=tuple(map(account.say, lines)),
     )
+
+
+def _nearer(account: Account, far: float, nearest: float, premises: tuple[str, ...]) -> list[str]:
+    """That more premises leave less than what one stops with."""
+    more, less = _premises(account, True)[1], account.words.amount(f"{nearest:.3g}")
+    more = tuple(one for one in more if one not in premises)
+    return [f"If also {listed(more)}, it is {less} at most."] if nearest < far and more else []
 
 
 def _by_likelihood(
@@ -128,21 +154,22 @@ def _by_likelihood(
     """
     asked = wanted._replace(delta=delta)
     known, all_plays = _seen(account, account.known, account.known), _seen(account, account.certain, account.pulls)
-    found, open_rewards = _found(account, asked, all_plays), round(float((all_plays.most - all_plays.least).sum()))
-    independent = False
-    if compared is not None:
-        found = _narrowed(account, found, *compared)
-    if account.missing != "zero" and open_rewards and not _stops(account, asked, found):
-        found, independent = _found(account, asked, known), True  # with "zero", failures come late, successes early
-        if compared is not None:
-            found = _narrowed(account, found, *compared)
-    return _answer(account, wanted, found, known, delta, *_premises(account, open_rewards, independent))
+    found = alone = _narrowed(account, _found(account, asked, all_plays), compared)
+    if account.missing != "zero" and _unknown(account):  # with "zero", failures come late, successes early
+        alone = _narrowed(account, _found(account, asked, known), compared)
+    independent = alone is not found and not _stops(account, asked, found)
+    answer = _answer(account, wanted, alone if independent else found, known, delta, *_premises(account, independent))
+    nearest = min(found.epsilon, alone.epsilon) * (account.limits[1] - account.limits[0])
+    lines = _nearer(account, answer.epsilon_now, nearest, answer.premises) if answer.stop else []
+    sentences = (*answer.sentences, *map(account.say, lines))
+    return replace(answer, epsilon_now=nearest, sentences=sentences)
 
 
-def _narrowed(account: Account, found: BestArms, leader: Mask, far: float) -> BestArms:
+def _narrowed(account: Account, found: BestArms, compared: tuple[Mask, float] | None) -> BestArms:
     """What is known beside that no other arm is better than one by so much."""
-    if found.certain or (found.chosen != leader).any():
+    if compared is None or found.certain or (found.chosen != compared[0]).any():
         return found
+    leader, far = compared
     if far < 0.0:
         return BestArms(leader, leader, 0.0, True)
     low, high = account.limits
@@ -180,7 +207,16 @@ def _stops(account: Account, asked: Question, found: BestArms) -> bool:
     return found.certain or (asked.epsilon > 0.0 and found.epsilon * (high - low) <= asked.epsilon)
 
 
-def _premises(account: Account, open_rewards: int, independent: bool) -> tuple[Claim, tuple[str, ...]]:
+def _unknown(account: Account) -> str:
+    """How many rewards are not known, or came after their window; empty for none."""
+    late = round(float(account.late.sum()))
+    rest = round(float((account.pulls - account.certain).sum())) - late
+    parts = [number_of(rest, "reward that is not known", "rewards that are not known")] * (rest > 0)
+    parts += [number_of(late, "reward that came after its window", "rewards that came after their window")] * (late > 0)
+    return listed(parts) if parts else ""
+
+
+def _premises(account: Account, independent: bool) -> tuple[Claim, tuple[str, ...]]:
     """What is claimed, and under which premises, or why nothing is."""
     low, high = account.limits
     false = []
@@ -189,11 +225,11 @@ def _premises(account: Account, open_rewards: int, independent: bool) -> tuple[C
     if account.by_totals:
         false.append("rewards came as totals of rounds, which do not say which arm earned them")
     clauses = ["the mean reward of each arm stays the same over time", f"no reward is below {low:g} or above {high:g}"]
-    unknown = number_of(open_rewards, "reward that is", "rewards that are")
-    if independent:
-        clauses.append(f"whether and when a reward arrives does not depend on its value ({unknown} not known)")
-    elif open_rewards:
-        clauses.append(f"{unknown} not known may be anything")
+    unknown = _unknown(account)
+    if independent and unknown:
+        clauses.append(f"whether and when a reward arrives does not depend on its value ({unknown})")
+    elif unknown:
+        clauses.append(f"{unknown} may be anything")
     if account.plays > 1:
         clauses.append("rewards of arms that play in the same round are independent")
     if (account.seen < account.rounds).any():
@@ -245,7 +281,7 @@ def _sentences(account: Account, asked: Question, answer: Stopping, certain: boo
     """The answer in words."""
     if answer.claim == "not_claimed":
         return [f"Nothing is claimed, since {listed(answer.premises)}."]
-    error, taken = f"error at most {percent(asked.delta)}", _names(answer.chosen)
+    error, taken = f"error at most {percent(asked.delta)}", named(answer.chosen)
     by = account.words.amount(f"{answer.epsilon_now:.3g}")
     if asked.best == PROMISES:
         found = f"the best shares under the promises give {taken} more than a minimum, and no other arm"
@@ -258,7 +294,7 @@ def _sentences(account: Account, asked: Question, answer: Stopping, certain: boo
         lines = [f"Yes: {found if certain else missed} ({error})."]
     else:
         arms = number_of(len(answer.candidates), "arm")
-        lines = [f"Not yet: {arms} can still {kind}: {_names(answer.candidates)}."]
+        lines = [f"Not yet: {arms} can still {kind}: {named(answer.candidates)}."]
         if account.known.any():
             lines += [f"What is sure by now: {missed} ({error}).", *_forecast(account, asked, answer.rounds)]
     return [*lines, f"This holds however often one looks, if {listed(answer.premises)}."]
@@ -273,12 +309,7 @@ def _forecast(account: Account, asked: Question, rounds: tuple[int | None, ...])
     if first is None:
         return [f"{lead}, that is not to be expected {far}."]
     if last is None:
-        return [f"{lead}, one may stop after {first:,} more rounds at the earliest, perhaps not {far}."]
+        return [f"{lead}, one may stop after {number_of(first, 'more round')} at the earliest, perhaps not {far}."]
+    if last > WIDE * first:
+        return [f"{lead}, one may stop after {number_of(first, 'more round')} at the earliest, perhaps after {last:,}."]
     return [f"{lead}, one may likely stop after {first:,} to {last:,} more rounds."]
-
-
-def _names(names: tuple[str, ...]) -> str:
-    """Names in a sentence, the first of many."""
-    shown_names = [plain(name) for name in names[:NAMED]]
-    more = len(names) - NAMED
-    return listed([*shown_names, f"{more:,} more"] if more > 0 else shown_names) if names else "none"

@@ -113,8 +113,9 @@ class ReadDifferences(Reading[Differences]):
         record = context.allocation.bandit
         found = differences(record, self.control, self.of, self.month, self.assume, self.confidence)
         since = None if record.scores.since is None else moment(record.scores.since)
-        sentences = tuple(f"{text[:1].upper()}{text[1:]}." for text in map(sentence, found))
-        return Differences(self.of, self.control, self.month, self.assume, since, found, sentences)
+        say, texts = Account(record).say, (sentence(one, record.words) for one in found)
+        sentences = tuple(say(f"{text[:1].upper()}{text[1:]}.") for text in texts)
+        return Differences(self.of, self.control, self.month, self.assume, since, found, sentences, record.words)
 
 
 @dataclass(frozen=True)
