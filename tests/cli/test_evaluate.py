@@ -221,3 +221,14 @@ def test_command_refuses(command: Command, tmp_path: Path, words: tuple[str, ...
     assert (status, out) == (2, "")
     assert err.startswith("evenhand: ")
     assert message in err
+
+
+def test_a_command_that_fails_keeps_nothing_and_one_that_succeeds_does() -> None:
+    kept = Path("euros.columns.toml")
+    assert cli.run([*EUROS, "--rewards", "0,40", "--algorithm", "fuc"]) == 2
+    assert not kept.exists()
+    assert cli.run([*EUROS, "--rewards", "0,40", "--shares", "uniform", "--rows"]) == 0
+    assert "rewards = [0.0, 40.0]" in kept.read_text()
+    assert 'rounds = "row"' in kept.read_text()
+    assert cli.run(["evaluate", "euros.csv", "--shares", "uniform", "--no-rows"]) == 0
+    assert "rounds" not in kept.read_text()

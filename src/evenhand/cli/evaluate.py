@@ -61,8 +61,12 @@ def evaluate(
     window: options.Window = None,
     by_position: Annotated[bool, typer.Option("--by-position", help="Also evaluate each position separately.")] = False,
     rows: Annotated[
-        bool, typer.Option("--rows", help="Treat every row as a round, even if a decision has several rows.")
-    ] = False,
+        bool | None,
+        typer.Option(
+            "--rows/--no-rows",
+            help="Treat every row as a round, even if a decision has several rows. Kept beside the file.",
+        ),
+    ] = None,
     column: options.Columns = None,
     seed: options.Seed = 0,
     own: options.Import = None,
@@ -83,12 +87,13 @@ def evaluate(
         evenhand evaluate sales.csv --column reward=euros --algorithm ucb1 --rewards 0,250
         evenhand evaluate log.csv --algorithm "{ index = 'mine:KLUCB' }"
     """
+    from evenhand.bandit.evaluation.columns import keep
     from evenhand.bandit.evaluation.evaluation import evaluate as judge
     from evenhand.bandit.evaluation.log import read_log
     from evenhand.bandit.evaluation.propensities import balanced, estimated
     from evenhand.bandit.evaluation.replay import FEW
 
-    names, each = options.columns(column), "row" if rows else None
+    names, each = options.columns(column), None if rows is None else "row" if rows else "decision"
     with options.in_place_of_arguments():
         targets = targets_of(shares or [], algorithm, set_ or [])
         limits = None if rewards is None else options.reward_range(rewards)
@@ -100,7 +105,7 @@ def evaluate(
             "interval": interval,
         }
         reading: dict[str, Any] = {"window": window, "missing": missing, "rewards": limits, "rounds": each}
-        read = [read_log(log, names, **reading) for log in logs]
+        read = [read_log(log, names, **reading, kept=False) for log in logs]
         read = [estimated(log) if estimate and not log.has_propensities else log for log in read]
         whole, title = read[0] if len(read) == 1 else balanced(read), ", ".join(map(str, logs))
         parts = {title: whole}
@@ -108,6 +113,8 @@ def evaluate(
             parts |= {f"position {position}": part for position, part in whole.by_position().items()}
         found = {name: judge(part, targets, **chosen) for name, part in parts.items()} if targets else {}
         replayed = None if algorithm is None else _replayed(whole, algorithm, set_ or [], seed or 0, limits)
+        for log in read:
+            keep(Path(log.source), log.reading)
     if as_json:
         evaluations = {name: one.to_json() for name, one in found.items()}
         printed = {"log": title, **evaluations.pop(title, {})}

@@ -76,7 +76,7 @@ def price(
         if Path(source).suffix in (".csv", ".parquet"):
             from evenhand.bandit.evaluation.log import read_log
 
-            log = read_log(source, options.columns(column), **said)  # type: ignore[arg-type]
+            log = read_log(source, options.columns(column), **said, kept=False)  # type: ignore[arg-type]
             found = _of(log, shares, algorithm, rounds, seed)
         elif Path(source).suffix == ".toml":
             from evenhand.studies.configuration import load
@@ -104,6 +104,10 @@ def price(
         note(f"wrote {out}")
     if start is not None and shares is not None and log is not None:
         _start(start, log, found, shares[0], url)
+    if log is not None:
+        from evenhand.bandit.evaluation.columns import keep
+
+        keep(Path(log.source), log.reading)
 
 
 def promised(text: str | None) -> list[float] | None:

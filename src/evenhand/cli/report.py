@@ -75,6 +75,7 @@ def report(
 
 
 def _of_log(file: str, shares: list[str], promise: str | None, columns: Any, reading: dict[str, Any]) -> str:
+    from evenhand.bandit.evaluation.columns import keep
     from evenhand.bandit.evaluation.evaluation import evaluate
     from evenhand.bandit.evaluation.log import read_log
     from evenhand.bandit.evaluation.price import PROMISES, price
@@ -82,6 +83,8 @@ def _of_log(file: str, shares: list[str], promise: str | None, columns: Any, rea
     from evenhand.cli.evaluate import targets_of
     from evenhand.cli.price import promised
 
-    log = read_log(file, columns, **reading)
+    log = read_log(file, columns, **reading, kept=False)
     found = evaluate(log, targets_of(shares, None, [])) if log.has_propensities else None
-    return report(Path(file).name, found, price(log, promised(promise) or PROMISES))
+    page = report(Path(file).name, found, price(log, promised(promise) or PROMISES))
+    keep(Path(log.source), log.reading)
+    return page

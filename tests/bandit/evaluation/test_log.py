@@ -126,7 +126,7 @@ GOOD = ["2026-01-01", "x", "tea", "1", "1", "0.5", "tea|mate"]
     ("column", "cell", "message"),
     [
         (0, "soon", "row 3, column 'timestamp': 'soon' is neither a number nor a date"),
-        (0, "", "row 3, column 'timestamp': a blank cell is neither"),
+        (0, "", "row 3, column 'timestamp': the cell is blank"),
         (1, "", "row 3, column 'decision_id': the cell is blank"),
         (2, "", "row 3, column 'item_id': the cell is blank"),
         (2, "coffee", "row 3, column 'item_id': 'coffee' was played, but is not among the available 'mate', 'tea'"),

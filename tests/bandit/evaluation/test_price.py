@@ -240,6 +240,24 @@ def test_the_command_asks_what_blanks_mean_and_then_answers(shop: Path, capsys: 
     assert point["low"] <= 0.4 <= point["high"]
 
 
+def test_one_promise_needs_no_list() -> None:
+    world = Environment(Bernoulli([0.9, 0.4]), names=("tea", "mate"))
+    curve = price(world, [0.1], rounds=20).curve
+    assert price(world, 0.1, rounds=20).curve == curve
+    tables = price(world, {"fractions": {"mate": 0.1}}, rounds=20).curve
+    assert tables[0].steady == pytest.approx(curve[0].steady)
+
+
+def test_a_command_that_fails_keeps_nothing(shop: Path) -> None:
+    options = [*MAPPED, "--missing", "zero"]
+    kept = shop.with_suffix(".columns.toml")
+    for wrong in (["price", str(shop), "--algorithm", "fuc"], ["report", str(shop), "--promise", "0.9"]):
+        assert run([*wrong, *options]) == 2
+        assert not kept.exists()
+    assert run(["price", str(shop), "--rounds", "20", *options]) == 0
+    assert kept.exists()
+
+
 def test_the_command_prices_a_configuration_and_draws(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = tmp_path / "world.toml"
     config.write_text(

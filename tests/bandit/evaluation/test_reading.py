@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from evenhand.bandit.evaluation.columns import Reading, kept_with
+from evenhand.bandit.evaluation.log import ONLY_SUCCESSES
 from evenhand.core.errors import DataError, EvenhandError
 from evenhand.evaluation import Log, evaluate, read_log
 
@@ -46,9 +47,47 @@ def test_what_was_said_is_kept_beside_the_file_and_said_anew(tmp_path: Path) -> 
     assert again.notes[-1] == "read as sales.columns.toml says"
     assert read_log(path, missing="lost").reward.tolist() == [1.0, 3.0]
     assert kept_with(path) == kept.with_(missing="lost")
-    (tmp_path / "sales.columns.toml").write_text("mising = 'zero'")
-    with pytest.raises(DataError, match=r"sales\.columns\.toml does not say how .*sales\.csv is read: .*'mising'"):
+    assert read_log(path, rewards=(0, 90), kept=False).reading.rewards == (0, 90)
+    assert kept_with(path) == kept.with_(missing="lost")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("mising = 'zero'", r"unknown key 'mising'; did you mean 'missing'\?"),
+        ("rewards = [1]", r"rewards must be the smallest and the largest reward, such as 0, 80, got \[1\]"),
+        ("rewards = 3", "rewards must be the smallest and the largest reward, .* got 3"),
+        ("rewards = ['a', 2]", "rewards must be a number, got 'a'"),
+        ("unit = 7", "unit must be a string, such as '€', got 7"),
+        ("columns = 'a'", "columns must be a table of names by column, .*, got 'a'"),
+        ("[columns]\nreward = 3", "columns.reward must be the name of a column in the log, got 3"),
+        ("[columns]\nrward = 'x'", r"unknown column 'rward' in \[columns\]; did you mean 'reward'\?"),
+        ("[columns]\nreward = 'x'\nitem_id = 'x'", "the columns 'reward' and 'item_id' are both 'x'"),
+    ],
+)
+def test_a_damaged_file_beside_the_log_is_an_error_with_its_key_and_value(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    path = tmp_path / "sales.csv"
+    table().to_csv(path, index=False)
+    (tmp_path / "sales.columns.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(DataError, match=rf"sales\.columns\.toml does not say how .*sales\.csv is read: {message}"):
         read_log(path)
+
+
+def test_the_plays_of_a_decision_may_share_the_time_that_is_its_id() -> None:
+    frame = pd.DataFrame({"at": [1, 1], "item": ["a", "b"], "click": [1, 0]})
+    assert Log.of(frame, {"timestamp": "at", "decision_id": "at"}).rounds == 1
+
+
+def test_rows_as_rounds_are_kept_with_a_sentence_and_can_be_taken_back(tmp_path: Path) -> None:
+    path = tmp_path / "slots.csv"
+    table(euros=1.0, decision_id=[1, 1, 2, 2]).to_csv(path, index=False)
+    note = "every row is a round, as slots.columns.toml says; if not, remove rounds there or evaluate with --no-rows"
+    for rounds in ("row", None):
+        log = read_log(path, EUROS, rounds=rounds)
+        assert (log.rounds, log.notes[-1]) == (4, note)
+    assert read_log(path, rounds="decision").rounds == read_log(path).rounds == 2
 
 
 def test_what_cannot_be_read_is_not_kept(tmp_path: Path) -> None:
@@ -91,6 +130,19 @@ def test_a_reward_after_the_window_is_missing_and_one_before_the_decision_is_ref
     ("columns", "said", "message"),
     [
         ({"time": ["2026-01-01T00:00+01:00", "2026-01-01T00:00"] * 2}, {}, "row 2, .* has no time zone, and other"),
+        (
+            {"rewarded": ["2026-01-01"] * 4, "euros": 1.0},
+            {},
+            "row 1, .*'2026-01-01' is a date without .* 'time' a number",
+        ),
+        (
+            {"time": ["2026-01-01T00:00Z"] * 4, "rewarded": [None, "2026-01-01T01:00", None, None], "euros": 1.0},
+            {},
+            "row 2, column 'rewarded': .* is a date without a time zone, and 'time' a date with a time zone",
+        ),
+        ({"time": [0, 10, "2026-01-01", 30]}, {}, "row 3, column 'time': '2026-01-01' is not a number"),
+        ({"time": ["2026-01-01", "2026-01-01", "2000", "2026-01-01"]}, {}, "row 3, column 'time': '2000' is a number"),
+        ({"time": [0, 10, None, 30]}, {}, "row 3, column 'time': the cell is blank"),
         ({"euros": [1, 2, 95, 200]}, {"rewards": (0, 80)}, r"row 3, .*: 95 is not within .* rewards=\(0, 200\)"),
         ({}, {"missing": "never", "window": 3}, "missing='never' is without a window"),
         ({}, {"missing": "drop"}, "missing must be 'never' or 'lost' or 'zero', got 'drop'"),
@@ -108,4 +160,18 @@ def test_what_is_noted() -> None:
         "times have no time zone, and are taken for UTC"
     )
     twice = pd.concat([table(euros=1.0)] * 2)
-    assert Log.of(twice, EUROS).notes[0].startswith("4 of 8 rows repeat an earlier one in every column")
+    assert Log.of(twice, EUROS).notes[0].startswith("4 of 8 rows repeat an earlier one in every column, first row 5:")
+    once = pd.concat([table(euros=1.0, time=range(at, at + 4)) for at in range(0, 400, 4)] + [table(euros=1.0)[:1]])
+    assert Log.of(once, EUROS).notes[0].startswith("1 of 401 rows repeat an earlier one in every column, first row 401")
+
+
+def test_blanks_that_may_be_zeros_are_a_warning() -> None:
+    for missing in ("never", "lost"):
+        assert Log.of(table(), EUROS, missing=missing).notes[0] == ONLY_SUCCESSES
+        assert ONLY_SUCCESSES not in Log.of(table(euros=[1.0, None, 0.0, None]), EUROS, missing=missing).notes
+    assert ONLY_SUCCESSES not in Log.of(table(), EUROS, missing="zero").notes
+
+
+def test_a_log_is_printed_in_a_line() -> None:
+    line = "the log: 4 plays of 2 items in 4 decisions, mean reward 1, propensities not known"
+    assert str(Log.of(table(euros=1.0), EUROS)) == line

@@ -126,3 +126,38 @@ def test_arms_are_available_as_in_the_log_and_need_a_reward() -> None:
         (False, True): 0.25,
         (True, False): 0.25,
     }
+
+
+def slots(effect: float, *, fixed: bool) -> list[str]:
+    """What is assumed of a log of 2,000 decisions of two plays, in which the second place earns less."""
+    rng, rows = np.random.default_rng(3), []
+    for decision in range(2000):
+        first, second = ("ab"[rng.integers(2)], "x") if fixed else rng.permutation(["a", "b", "x"])[:2]
+        for place, arm in enumerate((first, second)):
+            click = rng.random() < 0.3 - effect * place
+            rows.append((decision, decision, place + 1, arm, int(click)))
+    frame = pd.DataFrame(rows, columns=["decision_id", "time", "position", "item", "click"])
+    return [one for one in Fit(plays_of(Log.of(frame))).environment().assumptions if "place" in one]
+
+
+def test_places_are_assumed_not_to_matter_with_a_warning_where_they_do_or_none_can_say() -> None:
+    assumed = "The place in which an arm was shown does not matter."
+    assert slots(0.0, fixed=False) == [assumed]
+    differ = slots(0.2, fixed=False)
+    assert differ[0] == assumed
+    assert differ[1].startswith("Warning: rewards of the same arm differ between places (")
+    confounded = "Warning: a, b, x were not shown in every place: their rewards may be those of the place."
+    assert slots(0.2, fixed=True) == [assumed, confounded]
+
+
+def test_rewards_that_all_come_in_the_end_are_not_called_lost() -> None:
+    frame = pd.DataFrame({"time": range(40), "item": ["a", "b"] * 20, "click": [0, 1, 1, 0] * 9 + [None] * 4})
+    frame["rewarded"] = frame["time"].where(frame["click"].notna()) + 0.5
+    frame.loc[:3, ["click", "rewarded"]] = None
+    says = {
+        missing: " ".join(Fit(plays_of(Log.of(frame, missing=missing))).environment().assumptions)
+        for missing in ("never", "lost")
+    }
+    assert "of the rewards come later than the log is long" in says["never"]
+    assert "lost" not in says["never"]
+    assert "of the rewards are lost, or come later" in says["lost"]

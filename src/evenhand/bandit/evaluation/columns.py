@@ -7,12 +7,13 @@ import json
 import math
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 from evenhand.core import validate
-from evenhand.core.errors import DataError, EvenhandError, nearest
+from evenhand.core.errors import DataError, EvenhandError, nearest, shown
 from evenhand.core.files import write_text
 
 #: The usual names of each column, in any case. The first is the role's own; of the others a log may have one only.
@@ -26,6 +27,7 @@ COLUMNS = {
     "propensity_score": ("propensity_score", "propensity", "pscore", "action_prob", "probability"),
     "available": ("available",),
 }
+MAY_BE_ONE = {"timestamp", "decision_id"}  # the plays of a decision often share a time
 NEEDED = ("timestamp", "item_id", "reward")
 MEANINGS = ("never", "lost", "zero")  # of a missing reward, as in a bandit
 
@@ -47,6 +49,11 @@ class Reading:
     rounds: str = "decision"  # or ``"row"``, where every row is a round
 
     def __post_init__(self) -> None:
+        if not isinstance(self.columns, Mapping):
+            right = "must be a table of names by column, such as reward = 'bought'"
+            raise EvenhandError(f"{right}, got {shown(self.columns)}", "columns")
+        if not isinstance(self.unit, str):
+            raise EvenhandError(f"must be a string, such as '€', got {shown(self.unit)}", "unit")
         if self.missing is not None:
             validate.one_of("missing", self.missing, MEANINGS)
         validate.one_of("rounds", self.rounds, ("decision", "row"))
@@ -58,8 +65,15 @@ class Reading:
             if role not in COLUMNS:
                 turned = f"; the name in the log comes second: columns={ {name: role} }"
                 raise EvenhandError(f"unknown column {role!r}{turned if name in COLUMNS else nearest(role, COLUMNS)}")
-        if self.rewards is not None and not self.rewards[0] < self.rewards[1]:
-            raise EvenhandError(f"rewards must be the smallest and the largest reward, got {self.rewards}")
+            if not isinstance(name, str):
+                raise EvenhandError(f"must be the name of a column in the log, got {shown(name)}", "columns", role)
+        for role, other in combinations(self.columns, 2):
+            if self.columns[role] == self.columns[other] and {role, other} != MAY_BE_ONE:
+                both = f"the columns {role!r} and {other!r} are both {self.columns[role]!r}"
+                raise EvenhandError(f"{both}; each needs its own")
+        if self.rewards is not None and not _is_range(self.rewards):
+            right = "must be the smallest and the largest reward, such as 0, 80"
+            raise EvenhandError(f"{right}, got {shown(self.rewards)}", "rewards")
 
     def with_(self, **said: Any) -> Reading:
         """The same with what is said now; None says nothing."""
@@ -109,19 +123,37 @@ def kept_with(log: Path) -> Reading:
     path = kept_at(log)
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
-        return Reading(**table | ({"rewards": tuple(table["rewards"])} if "rewards" in table else {}))
+        known = [one.name for one in fields(Reading)]
+        for key in table:
+            if key not in known:
+                raise EvenhandError(f"unknown key {key!r}{nearest(key, known)}")
+        for key in table["columns"] if isinstance(table.get("columns"), dict) else ():
+            if key not in COLUMNS:
+                raise EvenhandError(f"unknown column {key!r} in [columns]{nearest(key, COLUMNS)}")
+        found = Reading(**table)
+        return found if found.rewards is None else replace(found, rewards=(found.rewards[0], found.rewards[1]))
     except FileNotFoundError:
         return Reading()
-    except (OSError, ValueError, TypeError) as error:  # also an unknown key, and what `Reading` refuses
-        raise DataError(f"{path} does not say how {log} is read: {error}; mend it or remove it") from None
+    except (OSError, ValueError) as error:  # also what `Reading` refuses
+        raise DataError(f"{path} does not say how {log} is read: {error} (or remove the file)") from None
 
 
 def keep(log: Path, reading: Reading) -> None:
-    """Write down how a log is read, where its folder can be written to."""
+    """Write down how a log is read, where that is new and its folder can be written to."""
     try:
+        if reading == kept_with(log):
+            return
         write_text(kept_at(log), f"# How {log.name} is read.\n{reading.toml()}")
     except OSError:
         return  # what was said holds for this time
+
+
+def _is_range(rewards: Any) -> bool:
+    """Whether these are two numbers in rising order."""
+    if not isinstance(rewards, Sequence) or len(rewards) != 2:
+        return False
+    low, high = (validate.number("rewards", value) for value in rewards)
+    return low < high
 
 
 def _lacking(lacking: Mapping[str, str], free: Sequence[str], source: str) -> DataError:

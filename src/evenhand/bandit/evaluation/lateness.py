@@ -85,7 +85,7 @@ def lateness(plays: Plays) -> Lateness:
             "A test finds no sign that delays depend on rewards (answered early against late), so delays are estimated "
             "by the product limit, for all arms together."
         )
-        return Lateness(Empirical(quantiles(share)), False, 1.0 - float(share[-1]), (*says, *_tail(share)))
+        return Lateness(Empirical(quantiles(share)), False, 1.0 - float(share[-1]), (*says, *_tail(share, missing)))
     classes, edges = _classes(reward, np.isfinite(delay))
     shares = [product_limit(delay, age, np.isfinite(delay) & (classes == one)) for one in range(len(edges) + 1)]
     whole = sum(float(share[-1]) for share in shares)
@@ -97,7 +97,7 @@ def lateness(plays: Plays) -> Lateness:
         "plays that are old enough, with the worst case for those still open."
     )
     tail = 1.0 - whole
-    return Lateness(ClassDelays(edges, np.array(rows)), True, tail, (*says, *_tail(np.array([whole]))))
+    return Lateness(ClassDelays(edges, np.array(rows)), True, tail, (*says, *_tail(np.array([whole]), missing)))
 
 
 def dependence(delay: Array, reward: Array, item: NDArray[np.intp]) -> float:
@@ -190,9 +190,10 @@ def _classes(reward: Array, known: Mask) -> tuple[NDArray[np.intp], Array]:
     return np.searchsorted(edges, reward, side="right"), edges
 
 
-def _tail(share: Array) -> Sequence[str]:
+def _tail(share: Array, missing: str | None) -> Sequence[str]:
     """What is not known of rewards that come after the log's end."""
     left = 1.0 - float(share[-1])
     if left < 0.5 / LEVELS:
         return ()
-    return (f"{left:.1%} of the rewards are lost, or come later than the log is long: in simulations they never come.",)
+    lost = "" if missing == "never" else "are lost, or "
+    return (f"{left:.1%} of the rewards {lost}come later than the log is long: in simulations they never come.",)

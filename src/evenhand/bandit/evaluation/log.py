@@ -18,7 +18,7 @@ from pyarrow import ArrowException
 from evenhand.bandit.evaluation.columns import Reading, keep, kept_at, kept_with
 from evenhand.bandit.evaluation.plays import Plays
 from evenhand.bandit.evaluation.rounds import in_order, items_of, rounds_of
-from evenhand.bandit.evaluation.table import Index, Table, names, propensities, rewards, times
+from evenhand.bandit.evaluation.table import KINDS, Index, Table, names, propensities, rewards, times
 from evenhand.core.errors import DataError, EvenhandError, number_of
 from evenhand.core.files import NOT_UTF8, check_header, path_of
 from evenhand.core.state import Array, Mask
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from evenhand.bandit.evaluation.world import FittedEnvironment
 
 QUOTED = r"\A'(?='*[=+\-@\t\r])"  # the apostrophe with which `evenhand export` keeps spreadsheets from computing
+ONLY_SUCCESSES = "no reward is 0: if only successes are reported, say that missing is 'zero'"
 LARGEST_CELL = 2**31 - 1  # characters; Python's default is too small for the names of 20,000 arms
-REPEATED = 0.1  # part of the rows from which repeated ones are mentioned
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +111,13 @@ class Log:
         """
         reading = Reading(columns or {}, window, missing, rewards, unit, rounds)
         return _log(frame, reading, source, np.arange(1, len(frame) + 1))
+
+    def __str__(self) -> str:
+        """What it is, in a line."""
+        sizes = f"{number_of(self.rows, 'play')} of {number_of(len(self.items), 'item')}"
+        known = "estimated" if self.estimated else "known" if self.has_propensities else "not known"
+        ends = f"{number_of(self.rounds, 'decision')}, mean reward {self.reward.mean():.3g}, propensities {known}"
+        return f"{self.source}: {sizes} in {ends}"
 
     def with_items(self, names: Iterable[str]) -> Log:
         """The log with further items, which it never plays; available unless the log lists the available items.
@@ -198,6 +205,7 @@ def read_log(
     rewards: tuple[float, float] | None = None,
     unit: str | None = None,
     rounds: str | None = None,
+    kept: bool = True,
 ) -> Log:
     """A log of decisions from a CSV or a Parquet file.
 
@@ -235,6 +243,7 @@ def read_log(
         unit: of the rewards, such as ``"€"``.
         rounds: ``"decision"``, or ``"row"`` for a log in which the rows of a decision have separate propensities, each
             for being played in its position: then every row is a round.
+        kept: whether what is said here is written down.
 
     Returns:
         The log, in the order of time.
@@ -253,12 +262,10 @@ def read_log(
         ('1 of 2 rows have no reward, and count as 0', 'read as log.columns.toml says')
     """
     path = path_of(path)
-    before = kept_with(path)
     said = {"window": window, "missing": missing, "rewards": rewards, "unit": unit, "rounds": rounds}
-    reading = before.with_(columns=columns, **said)
-    log = read_as(path, reading)
-    if reading != before:
-        keep(path, reading)
+    log = read_as(path, kept_with(path).with_(columns=columns, **said))
+    if kept:
+        keep(path, log.reading)
     return log
 
 
@@ -277,8 +284,12 @@ def read_as(path: Path, reading: Reading) -> Log:
         reason = NOT_UTF8 if isinstance(error, UnicodeError) else error
         raise DataError(f"{path} cannot be read as a {'Parquet' if parquet else 'CSV'} file: {reason}") from None
     log = _log(frame, reading, str(path), numbers)
-    kept = kept_with(path) != Reading()
-    return replace(log, notes=(*log.notes, f"read as {kept_at(path).name} says")) if kept else log
+    says, name = "", kept_at(path).name
+    if reading.rounds == "row":
+        says = f"every row is a round, as {name} says; if not, remove rounds there or evaluate with --no-rows"
+    elif kept_with(path) != Reading():
+        says = f"read as {name} says"
+    return replace(log, notes=(*log.notes, says)) if says else log
 
 
 def parse(text: str, reading: Reading, source: str = "the file") -> Log:
@@ -334,8 +345,8 @@ def _log(frame: pd.DataFrame, reading: Reading, source: str, numbers: Index) -> 
     table = Table(source, frame[list(dict.fromkeys(known.values()))], known, numbers)
     if not len(frame):
         raise DataError(f"{source} has no rows")
-    decided, bare = times(table, "timestamp")
-    notes = _repeated(table) + (("times have no time zone, and are taken for UTC",) if bare else ())
+    decided, kind = times(table, "timestamp")
+    notes = _repeated(table) + (("times have no time zone, and are taken for UTC",) if kind == KINDS[1] else ())
     order = np.argsort(decided, kind="stable")
     if (np.diff(order) < 0).any():
         notes += ("the rows were not in order of time and have been sorted",)
@@ -343,16 +354,16 @@ def _log(frame: pd.DataFrame, reading: Reading, source: str, numbers: Index) -> 
     round = rounds_of(table)
     order = np.argsort(round, kind="stable")
     table, decided, round = table.take(order), decided[order], round[order]
-    reward, rewarded, open, more = _settled(table, decided, reading)
+    reward, rewarded, open, more = _settled(table, decided, kind, reading)
     items, item, sets, group, listed = items_of(table, round)
     propensity = propensities(table)
+    position = names(table, "position") if "position" in table.names else None
     available = group[np.flatnonzero(np.diff(round, prepend=-1))]
     unsaid = "propensity_score" in known and int(np.isnan(propensity).sum())
     plays = Plays(
         source, items, item, reward, propensity, round, decided, rewarded, open, sets, available, listed, reading,
-        bool(unsaid),
+        position, bool(unsaid),
     )  # fmt: skip
-    position = names(table, "position") if "position" in table.names else None
     if unsaid:
         more += (f"{unsaid:,} of {len(item):,} rows have no propensity, so the log counts as one without propensities",)
     notes += more
@@ -364,24 +375,23 @@ def _log(frame: pd.DataFrame, reading: Reading, source: str, numbers: Index) -> 
 
 
 def _repeated(table: Table) -> tuple[str, ...]:
-    """A note where many rows are the same in all columns, as after joining a file with itself."""
-    if {"decision_id", "available"} & set(table.names):
-        return ()  # the same item twice in a decision is an error, and lists cannot be compared
-    enough = max(2.0, REPEATED * len(table.frame))
-    if int(table.cells("timestamp").duplicated().sum()) < enough:  # ten times as quick
+    """A note where rows are the same in all columns, as after joining a file with itself."""
+    if "decision_id" in table.names or not table.cells("timestamp").duplicated().any():  # ten times as quick
+        return ()  # the same item twice in a decision is an error
+    again = table.frame.astype(str).duplicated().to_numpy()
+    if not again.any():
         return ()
-    number = int(table.frame.astype(str).duplicated().sum())
-    if number < enough:
-        return ()
-    return (f"{number:,} of {len(table.frame):,} rows repeat an earlier one in every column: if it is the same play, "
-            "remove it",)  # fmt: skip
+    which = f"{int(again.sum()):,} of {len(again):,} rows repeat an earlier one in every column"
+    return (f"{which}, first row {table.numbers[np.argmax(again)]}: if it is the same play, remove it",)
 
 
-def _settled(table: Table, decided: Array, reading: Reading) -> tuple[Array, Array, Mask, tuple[str, ...]]:
+def _settled(table: Table, decided: Array, kind: str, reading: Reading) -> tuple[Array, Array, Mask, tuple[str, ...]]:
     """Rewards, NaN where they are lost; when they came; which plays are open; and notes."""
     reward, rewarded = rewards(table), np.full(len(decided), np.nan)
     if "rewarded" in table.names:
-        rewarded, _ = times(table, "rewarded", optional=True)
+        rewarded, other = times(table, "rewarded", optional=True)
+        differs = f"{{}} is {other}, and {table.names['timestamp']!r} {kind}; write both in one way"
+        table.complain(~np.isnan(rewarded) & (other != kind), "rewarded", differs)
         early = "{} is before the decision: are the two times exchanged, or in different time zones?"
         table.complain(rewarded < decided, "rewarded", early)
     if reading.rewards is not None:
@@ -402,9 +412,15 @@ def _settled(table: Table, decided: Array, reading: Reading) -> tuple[Array, Arr
     young = np.zeros(len(blank), dtype=bool) if reading.window is None else end - decided < reading.window
     open = blank if reading.missing == "never" else young
     zero = reading.missing == "zero"
+    notes = () if zero or (reward[~blank] == 0.0).any() else (ONLY_SUCCESSES,)
     settled = np.where(blank, 0.0 if zero else np.nan, reward)
     settled[open & blank] = np.nan
-    return settled, np.where(blank, np.nan, rewarded), open, _counted(blank & ~open, late & ~open, open, reading)
+    return (
+        settled,
+        np.where(blank, np.nan, rewarded),
+        open,
+        notes + _counted(blank & ~open, late & ~open, open, reading),
+    )
 
 
 def _ask(table: Table, blank: Mask, late: Mask) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenhand.bandit.evaluation.columns import Reading
 from evenhand.bandit.evaluation.table import Index
@@ -31,6 +33,7 @@ class Plays:
     available: Index  # (rounds,), the row of ``sets`` of each round
     listed: bool  # whether the log has available items
     reading: Reading  # how the log was read
+    position: NDArray[Any] | None = None  # where the item was shown; None where the log has no positions
     unsaid: bool = False  # whether propensities are blank in some rows, as where a learning policy has no closed form
 
     @property

@@ -35,7 +35,7 @@ UNSURE = 0.5  # part of the price that its interval may be wide until it is call
 
 def price(
     source: Log | str | os.PathLike[str] | Environment | Bandit,
-    promises: Sequence[float | Mapping[str, Any]] = PROMISES,
+    promises: float | Mapping[str, Any] | Sequence[float | Mapping[str, Any]] = PROMISES,
     *,
     policy: str | None = None,
     rounds: int | None = None,
@@ -55,7 +55,7 @@ def price(
         source: a log or the path of one; an environment, whose means are known; or a bandit, of which nothing is
             simulated, and whose promise in force costs what its audit says.
         promises: shares of the rounds in [0, 1] for every arm; or tables such as ``{"fractions": {"tea": 0.1}}`` with
-            ``fractions``, ``caps`` and ``groups``, or with ``merit``, which is not simulated.
+            ``fractions``, ``caps`` and ``groups``, or with ``merit``, which is not simulated; one or several.
         policy: the name of the algorithm that is simulated; None for the recommended one.
         rounds: simulated rounds; None for as many as the log has, at most 20,000. More are an extrapolation.
         seed: of the simulations.
@@ -78,6 +78,8 @@ def price(
 
     Source: Patil et al. 2021 (the price of fairness); Efron 1979 (bootstrap).
     """
+    if isinstance(promises, float | int | Mapping):
+        promises = [promises]
     if isinstance(source, str | os.PathLike):
         source = read_log(source)
     facts = facts_of(source)

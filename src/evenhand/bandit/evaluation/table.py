@@ -15,6 +15,7 @@ from evenhand.core.state import Array, Mask
 
 Index = NDArray[np.intp]
 BLANK = ("", "nan", "NaN", "NAN", "NaT")
+KINDS = ("a number", "a date without a time zone", "a date with a time zone")
 ZONE = r":\d\d.*(?:[Zz]|[+-]\d\d(?::?\d\d)?)$"  # of a time in ISO 8601
 
 
@@ -51,17 +52,16 @@ class Table:
         return np.asarray(cells.isna() | (cells.isin(BLANK) if cells.dtype == object else False))
 
 
-def times(table: Table, role: str, optional: bool = False) -> tuple[Array, bool]:
-    """Times as numbers, of dates the seconds since 1970, NaN for a blank one; and whether their zone is not said."""
-    cells = table.cells(role)
-    blank = table.blank(role) if optional else np.zeros(len(cells), dtype=bool)
-    if not pd.api.types.is_datetime64_any_dtype(cells):
-        known = cells[~blank]
-        numbers = _numbers(known.iloc[:1])  # a million dates are not tried as numbers
-        if np.isfinite(numbers).all() and np.isfinite(numbers := _numbers(known)).all():
-            filled = np.full(len(cells), np.nan)
-            filled[~blank] = numbers
-            return filled, False
+def times(table: Table, role: str, optional: bool = False) -> tuple[Array, str]:
+    """Times as numbers, of dates the seconds since 1970, NaN for a blank one; and their kind, one of `KINDS`."""
+    cells, blank = table.cells(role), table.blank(role)
+    if not optional:
+        table.complain(blank, role, "the cell is blank")
+    if not pd.api.types.is_datetime64_any_dtype(cells) and np.isfinite(_numbers(cells[~blank].iloc[:1])).all():
+        numbers = _numbers(cells)  # a million dates are not tried as numbers
+        fault = "{} is not a number, and times before it are; let all be numbers, or all dates"
+        table.complain(~np.isfinite(numbers) & ~blank, role, fault)
+        return np.where(blank, np.nan, numbers), KINDS[0]
     texts = cells.where(cells.notna(), "")
     found = pd.to_datetime(texts, utc=True, format="ISO8601", errors="coerce")
     fault = "{} is neither a number nor a date such as 2019-11-24 00:03:13"
@@ -69,11 +69,13 @@ def times(table: Table, role: str, optional: bool = False) -> tuple[Array, bool]
     if pd.api.types.is_datetime64_any_dtype(cells):
         bare = np.full(len(cells), cells.dt.tz is None)
     else:
+        number = texts.astype(str).str.fullmatch(r"\d+(?:\.\d*)?").to_numpy(dtype=bool)
+        table.complain(number, role, "{} is a number, and times before it are dates; let all be numbers, or all dates")
         bare = ~texts.astype(str).str.contains(ZONE).to_numpy(dtype=bool) & ~blank
         if not (bare | blank).all():
             table.complain(bare, role, "{} has no time zone, and other rows have one; add it, such as +00:00")
     seconds = found.to_numpy(dtype="datetime64[ns]").astype(np.int64) / 1e9
-    return np.where(blank, np.nan, seconds), bool(bare.any())
+    return np.where(blank, np.nan, seconds), KINDS[1 if bare.any() else 2]
 
 
 def rewards(table: Table) -> Array:

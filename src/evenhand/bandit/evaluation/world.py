@@ -8,8 +8,9 @@ import numpy as np
 from attrs import field, frozen
 from numpy.typing import NDArray
 
-from evenhand.bandit.evaluation.lateness import lateness
+from evenhand.bandit.evaluation.lateness import DOUBT, dependence, lateness
 from evenhand.bandit.evaluation.plays import FEW, FEWEST, Plays
+from evenhand.bandit.evaluation.rounds import in_order
 from evenhand.bandit.evaluation.table import Index
 from evenhand.core.errors import DataError
 from evenhand.core.state import Array, Mask, PerLane
@@ -191,6 +192,7 @@ class Fit:
             says.append(
                 "The log has no propensities: every arm is taken to have been shown to the same kind of people."
             )
+        says += self._places()
         if self.plays.reading.rewards is None and (low, high) != (0.0, 1.0):
             says.append(f"Rewards lie between {low:g} and {high:g}, the smallest and the largest in the log.")
         if self.open.any():
@@ -199,6 +201,27 @@ class Fit:
             )
         if self.plays.reading.missing == "lost":
             says.append("Rewards that are missing were lost independently of what they were.")
+        return says
+
+    def _places(self) -> list[str]:
+        """What is assumed of the places in which arms were shown, and what speaks against it."""
+        if self.plays.position is None:
+            return []
+        says = ["The place in which an arm was shown does not matter."]
+        names = {name: place for place, name in enumerate(in_order(self.plays.position.tolist()))}
+        place = np.array([names[name] for name in self.plays.position[self.used].tolist()])
+        shown = np.zeros((len(self.plays.items), len(names)), dtype=bool)
+        shown[self.item, place] = True
+        some = [self.plays.items[arm] for arm in np.flatnonzero(~shown.all(axis=1))]
+        if some:
+            listed = ", ".join(some[:10]) + ("" if len(some) <= 10 else f" and {len(some) - 10:,} more")
+            says.append(f"Warning: {listed} were not shown in every place: their rewards may be those of the place.")
+        score = dependence(place.astype(float), self.reward, self.item)
+        if abs(score) > DOUBT:
+            says.append(
+                f"Warning: rewards of the same arm differ between places ({abs(score):.1f} standard deviations), so "
+                "means and prices also say where arms were shown."
+            )
         return says
 
 
