@@ -112,7 +112,7 @@ def test_what_has_been_run_is_not_run_again(store: Store, monkeypatch: pytest.Mo
     messages: list[str] = []
     first = store.run(TINY, messages.append)
     assert messages == ["p2a, 1 of 1"]
-    monkeypatch.setattr(runner, "compare", never)
+    monkeypatch.setattr(runner, "run_setup", never)
     again = store.run(TINY, messages.append)
     assert messages == ["p2a, 1 of 1"]
     for label, record in first["p2a"].results.policies.items():
@@ -133,7 +133,7 @@ def test_results_of_another_version_are_refused_and_left_alone(store: Store, mon
     store.run(TINY)
     before, code = (store.place("p2a") / "run.json").read_text(), store.code(TINY)
     monkeypatch.setattr(runner, "code_version", lambda *parts: "9.9.9+other")
-    monkeypatch.setattr(runner, "compare", never)
+    monkeypatch.setattr(runner, "run_setup", never)
     with pytest.raises(EvenhandError, match=rf"holds results of another version \({re.escape(code)}\)"):
         store.run(TINY)
     assert (store.place("p2a") / "run.json").read_text() == before
@@ -194,9 +194,9 @@ def test_interrupted_work_goes_on_where_it_stopped(store: Store, monkeypatch: py
         calls.append(1)
         if len(calls) == 2:
             raise KeyboardInterrupt
-        return simulation.compare(*args, **options)
+        return simulation.run_setup(*args, **options)
 
-    monkeypatch.setattr(runner, "compare", interrupted)
+    monkeypatch.setattr(runner, "run_setup", interrupted)
     with pytest.raises(KeyboardInterrupt):
         store.run(two)
     assert not store.is_there(two)

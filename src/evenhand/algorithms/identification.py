@@ -5,9 +5,9 @@ from __future__ import annotations
 from evenhand.algorithms.registry import algorithm
 from evenhand.core.validate import PerArm
 from evenhand.policy.composition import Policy
+from evenhand.policy.custom_merit import MeritLike
 from evenhand.policy.identification import IdentifyingMerit, IdentifyingShares, TrackedShares
 from evenhand.policy.index import EmpiricalMean
-from evenhand.policy.merit import Merit
 from evenhand.policy.selection import Categorical
 
 
@@ -62,7 +62,7 @@ def f_tas_tracking(fractions: PerArm, *, mixing: float = 0.5, power: float = 0.5
 
 
 @algorithm("russo2024")
-def f_tas_merit(merit: Merit, *, part: float = 0.5, mixing: float = 0.5, power: float = 0.5) -> Policy:
+def f_tas_merit(merit: MeritLike, *, part: float = 0.5, mixing: float = 0.5, power: float = 0.5) -> Policy:
     """F-TaS by merit: the minimum shares follow the means that are learned.
 
     ``π_t = (1 − c t^−a) w_t + c t^−a π_u`` of F-TaS with ``p_i = q f(μ̂_i)/Σ_j f(μ̂_j)``

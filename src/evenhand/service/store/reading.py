@@ -36,7 +36,7 @@ from evenhand.service.store import tables
 from evenhand.service.store.allocation import loaded, row_of
 from evenhand.service.store.api_keys import Keys
 from evenhand.service.store.changes import arm_values
-from evenhand.service.store.checked import isolated
+from evenhand.service.store.checked import check, isolated
 from evenhand.service.store.commands import CommandContext, Reading, round_of
 from evenhand.service.store.database import Database
 from evenhand.service.store.errors import UnknownDecision
@@ -90,6 +90,7 @@ def stored_report(database: Database, name: str, now: float) -> str:
     with database.transaction(writes=False) as connection:
         row = row_of(connection, name)
         with isolated(database, name, row.id), damage_as_state_error():
+            check(database.checked, connection, row, limit=None)
             allocation = loaded(connection, row, name)
             allocation.catch_up(connection, row)
             found = ReadReport().run(CommandContext(allocation, now, connection, row.sequence))
