@@ -9,28 +9,31 @@ import numpy as np
 import pytest
 
 from evenhand.bandit import Bandit
+from evenhand.changes import AddArm
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.messages.lines import History
 
 
-def history(bandit: Bandit) -> History:
-    found = bandit.audit().history
+def history(bandit: Bandit, now: float | None = None) -> History:
+    found = bandit.audit(now=now).history
     assert found is not None
     return found
 
 
-def test_every_mark_is_what_was_counted_then() -> None:
+def test_every_mark_is_what_is_known_of_its_plays() -> None:
+    """Zeros and successes of the same plays are counted at the same mark, whenever they become known."""
     bandit = Bandit(["a", "b"], "fucb", fractions=[0.3, 0.1], rewards=(0.0, 2.0), window=50.0, missing="zero", seed=3)
-    counted: dict[int, tuple[list[float], ...]] = {}
+    counted, expected = np.zeros((3, 2)), {}
     for round in range(1, 2001):
         decision = bandit.decide(now=float(round))
-        counted[round] = tuple(part.tolist() for part in bandit._record.counts())
+        counted[:, "ab".index(decision.names[0])] += 1.0, round % 2 or round <= 1950, 2.0 * (round % 2)
+        expected[round] = counted.tolist()
         if round % 2:
             bandit.observe(decision.id, {decision.names[0]: 2.0}, now=round + 0.25)
-    found = history(bandit)
+    found = history(bandit, now=2000.0)
     assert (len(found.rounds), found.rounds[0], found.rounds[-1]) == (251, 8, 2000)
     for at, round in enumerate(found.rounds[:-1]):
-        plays, known, sums = counted[round]
+        plays, known, sums = expected[round]
         assert [course[at] for course in found.plays] == plays
         assert [course[at] for course in found.known] == known
         assert [course[at] for course in found.rewards] == sums
@@ -39,6 +42,21 @@ def test_every_mark_is_what_was_counted_then() -> None:
     assert [course[-1] for course in found.plays] == [line.plays for line in lines]
     assert [course[-1] for course in found.rewards] == pytest.approx([2.0 * line.received for line in lines])
     assert found.times[-1].timestamp() == 2000.0
+
+
+def test_rewards_of_a_lease_are_counted_from_its_rounds_on() -> None:
+    bandit = Bandit(["a", "b"], "fucb", fractions=[0.3, 0.3], window=50.0, missing="zero")
+    lease = bandit.lease(4, now=0.0)
+    counts = {arm.arm: arm.count for arm in lease.arms}
+    bandit.change(AddArm("c"), now=1.0)
+    bandit.decide(now=2.0)
+    first = bandit._record.leases[1].arms_of(np.arange(4))[:, 0].tolist().index(0)
+    bandit.report(lease.id, 4, {"a": ([first], [1.0])}, now=3.0)
+    bandit.expire(now=100.0)
+    found = history(bandit)
+    at = found.rounds.index(4)
+    assert [course[at] for course in found.known] == [counts.get(arm, 0) for arm in found.arms]
+    assert [course[at] for course in found.rewards] == [1.0, 0.0, 0.0]
 
 
 def test_the_pace_is_that_of_late_rounds() -> None:
@@ -57,7 +75,7 @@ def test_a_reward_after_the_last_decision_is_in_the_last_mark() -> None:
     bandit.observe(decision.id, {decision.names[0]: 0.5}, now=9.0)
     found = history(bandit)
     assert (found.rounds, [time.timestamp() for time in found.times]) == ((1, 1), [5.0, 9.0])
-    assert found.rewards == ((0.0, 0.5), (0.0, 0.0))
+    assert found.rewards == ((0.5, 0.5), (0.0, 0.0))
 
 
 def test_added_arms_and_returned_leases() -> None:

@@ -442,7 +442,9 @@ def test_stopping_exits_with_1_while_one_may_not(served: str, run: Run, client: 
     assert (sure.status, sure.output["stop"], sure.output["epsilon_now"]) == (0, True, 1.0)
     assert run("stopping", served, "--best", "2").status == 0
     wrong = run("stopping", served, "--best", "few")
-    assert (wrong.status, "--best must be a number of arms, or promises" in wrong.err) == (2, True)
+    assert (wrong.status, "best: must be a number of arms or 'promises', got 'few'" in wrong.err) == (2, True)
+    month = run("differences", served, "--month", "nov")
+    assert (month.status, "must be a month as YYYY-MM" in month.err) == (2, True)
 
 
 def test_words_at_the_command_line(served: str, run: Run, client: Client) -> None:

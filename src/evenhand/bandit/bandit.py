@@ -513,9 +513,10 @@ class Bandit:
 
         Example:
             >>> import tempfile
-            >>> path = tempfile.mkdtemp() + "/report.html"
+            >>> from pathlib import Path
+            >>> path = Path(tempfile.mkdtemp(), "report.html")
             >>> Bandit(["tea", "coffee"], "fucb", fractions={"coffee": 0.2}).save_report(path)
-            >>> "<script" in open(path).read()
+            >>> "<script" in path.read_text(encoding="utf-8")
             False
         """
         from evenhand.bandit.audit.report import report, reported

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
@@ -69,7 +70,7 @@ Counts = tuple[Array, Array, Array]  # each (arms,): plays, known rewards and th
 
 @dataclass(slots=True)
 class CountHistory(Intervals):
-    """The counts of each arm since the first round, at the ends of intervals."""
+    """The counts of each arm since the first round, at the ends of intervals; a reward counts from its play on."""
 
     counts: list[Counts | None] = field(default_factory=list)
     played: list[int] = field(default_factory=list)  # rounds that count, without those that leases gave back
@@ -85,6 +86,13 @@ class CountHistory(Intervals):
             del self.counts[::2], self.played[::2]
         if len(counts[0]) > FOLLOWED:
             self._thin(len(counts[0]))
+
+    def credit(self, round: int, places: Any, known: Any = 1.0, sums: Any = 0.0) -> None:
+        """Count rewards of a round, or of the rounds of a lease from this one on, at the ends of intervals since."""
+        if self.rounds and round <= self.rounds[-1]:
+            for mark in filter(None, self.counts[bisect_left(self.rounds, round) :]):
+                mark[1][places] += known
+                mark[2][places] += sums
 
     def _thin(self, arms: int) -> None:
         """Leave out the counts at all but evenly spaced rounds: at every second of 400 arms, every fourth of 800."""

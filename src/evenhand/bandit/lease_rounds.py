@@ -410,7 +410,8 @@ def record_report(
         received = np.bincount(places, minlength=arms).astype(float)
         statistics.received += received
         statistics.known += received
-        statistics.sums += np.bincount(places, values, arms)
+        statistics.sums += (amounts := np.bincount(places, values, arms))
+        record.count_history.credit(lease.first, at := received.nonzero(), received[at], amounts[at])
         low, high = record.reward_range
         sums = np.bincount(places, (values - low) / (high - low), arms).astype(float)
         record.learn_sums(received, sums, given)
@@ -504,5 +505,6 @@ def record_closed(record: Record, closed: Mapping[str, int], given: Container[st
                 positions = rows[places == place] + begin
                 lease_scores.learn(record, lease, place, positions, np.zeros(len(positions)))
             record.statistics.known += lost
+            record.count_history.credit(lease.first, at := lost.nonzero(), lost[at])
             record.learn_sums(lost, record.reward_range.scaled([0.0])[0] * lost, given)
     record.leases.forget()

@@ -54,6 +54,7 @@ def take(
                 _count_missing(record, place, (table, weight, guess), late=True)
         else:
             statistics.receive(place, reward, max(0.0, now - entry.time))
+            record.count_history.credit(entry.round, place, sums=reward)
             value = (reward - low) / (high - low)
             off = value - guess
             record.scores.learn(table, place, 1.0, value, value * value, off * off, weight)
@@ -175,6 +176,7 @@ def record_closed(record: Record, closed: Mapping[str, Sequence[str]], given: Co
         record.statistics.lost[place] += 1.0
         if record.missing == "zero":
             record.statistics.learn(place, 0.0)
+            record.count_history.credit(round, place)
         _count_missing(record, place, record.pending.counting(round, place))
     record.pending.close(closed)
     # A policy that learns in the order of rounds is given missing rewards before the next decision.

@@ -68,13 +68,17 @@ class _Console(Console):
 
 
 def number(value: float | None) -> str:
-    """A number with four digits; nothing for None."""
-    return "" if value is None else f"{value:.4g}"
+    """A number with four digits where it is small, as 0.1234 and 1,234; nothing for None."""
+    from evenhand.messages.audit_text import amount
+
+    return "" if value is None else amount(value, 4)
 
 
 def interval(low: float | None, high: float | None) -> str:
     """The ends of an interval; nothing where there is none."""
-    return "" if low is None or high is None else f"{low:.3g} to {high:.3g}"
+    from evenhand.messages.audit_text import amount
+
+    return "" if low is None or high is None else f"{amount(low)} to {amount(high)}"
 
 
 def date(time: datetime | float) -> str:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
 from evenhand.judgement.judge import Judgement, Judgements, Verdict
+from evenhand.messages.audit_text import amount
 
 NAMED = 3  # arms that a sentence names
 WHOLE = 1.0 + 1e-9  # plays behind that any policy must allow which decides in whole plays
@@ -269,9 +270,7 @@ def percent(share: float) -> str:
     return f"{100.0 * share:.3g}%"
 
 
-def plays(number: float) -> str:
-    """A number of plays, with three digits where it is small."""
-    return f"{number:.3g}" if abs(number) < 999.5 else f"{number:,.0f}"
+plays = amount  # a number of plays
 
 
 def counted(number: float) -> str:

@@ -131,7 +131,7 @@ def _money(
 
 
 def amount(value: float, digits: int = 3) -> str:
-    """An amount of reward with some digits, a large one in whole numbers."""
+    """A number of plays or reward with some digits, a large one whole, as 0.123, 12.3 and 1,234."""
     return f"{value:.{digits}g}" if abs(value) < 10**digits - 0.5 else f"{value:,.0f}"
 
 
@@ -159,7 +159,7 @@ def effect(
         ]
         parts.append(f"In the long run these {verb}: {_listed(moved)}." if moved else "")
     if late and not owed_first:
-        parts.append(f"{plain(late[0].arm)} is owed {late[0].owed:,.4g} plays; rewards can outweigh these for long.")
+        parts.append(f"{plain(late[0].arm)} is owed {amount(late[0].owed)} plays; rewards can outweigh these for long.")
     elif late:
         never = "never, as seldom as it can play"
         times = [f"{plain(one.arm)} {never if one.rounds is None else f'{one.rounds:,} rounds'}" for one in late]
@@ -198,7 +198,7 @@ def ledger_rows(lines: Sequence[PromiseLine]) -> list[tuple[str, ...]]:
         numbers = (line.owed, line.carried, line.forgiven + line.capped, line.lapsed)
         counts = (f"{line.share:.4g}", f"{line.since + 1:,}–{line.until or 0:,}", f"{line.plays:,}")
         why = "; ".join(filter(None, (line.reason, line.ended_why and f"ended: {line.ended_why}")))
-        rows.append((of, *counts, *(f"{one:.4g}" for one in numbers), why))
+        rows.append((of, *counts, *map(amount, numbers), why))
     return rows
 
 
@@ -207,7 +207,7 @@ def _listed(parts: Sequence[str]) -> str:
 
 
 def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.3g}"
+    return "" if value is None else amount(value)
 
 
 def _estimate(line: Line) -> str:

@@ -40,8 +40,8 @@ class History(Answer):
     # of the counts below: all, or of more than 200 the hundred with the most plays and the hundred furthest behind
     arms: tuple[str, ...]
     plays: tuple[tuple[int, ...], ...]  # for each of `arms`, its plays so far at each time
-    # for each of `arms`, its known rewards: those received in time, and zeros for missing rewards where these count as
-    # zero
+    # for each of `arms`, the rewards of these plays that are known now: those received in time, and zeros for missing
+    # rewards where these count as zero
     known: tuple[tuple[int, ...], ...]
     rewards: tuple[tuple[float, ...], ...]  # for each of `arms`, the sum of its known rewards
 

@@ -16,11 +16,13 @@ from ..core.descriptions import texts
 ALLOCATION = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 ARM = r"\S"
 IDEMPOTENCY_KEY = r"^[!-~]{1,200}$"
+MONTH = r"^[0-9]{4}-(0[1-9]|1[0-2])$"
 #: What a string must be that matches a pattern.
 SENTENCES = {
     ALLOCATION: "must be 1 to 100 letters, digits, dots, dashes and underscores, beginning with a letter or digit",
     ARM: "must have a character other than spaces",
     IDEMPOTENCY_KEY: "must be 1 to 200 printable ASCII characters without spaces",
+    MONTH: "must be a month as YYYY-MM, such as 2026-11",
 }
 MAX_LEASE = 1_000_000  # decisions of a lease
 MAX_NESTING = 8  # levels of nested lists and objects per parameter

@@ -411,6 +411,21 @@ def test_queries_without_sense(drinks: Asking, query: str, where: str) -> None:
     assert refused(drinks.get(f"{ONE}/{query}"), 422, "invalid")["errors"][0]["where"] == where
 
 
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("differences?month=nov", "query.month: must be a month as YYYY-MM"),
+        ("stopping?best=promise", "query.best: must be a number of arms or 'promises', got 'promise'; did you mean 'p"),
+        ("stopping?best=2.5", "query.best: must be a number of arms or 'promises'"),
+        ("stopping?delta=0", "delta must be between 0 and 1, such as 0.05, got 0.0: an answer that is never wrong"),
+        ("stopping?delta=nan", "delta must be between 0 and 1"),
+        ("differences?confidence=1", "confidence must be above 0 and below 1, such as 0.95, got 1"),
+    ],
+)
+def test_what_is_said_of_questions_without_sense(drinks: Asking, query: str, said: str) -> None:
+    assert said in refused(drinks.get(f"{ONE}/{query}"), 422, "invalid")["detail"]
+
+
 @pytest.mark.parametrize("key", ["", "x" * 201, "a b", "\u00e9"])
 def test_idempotency_keys_that_are_invalid(drinks: Asking, key: str) -> None:
     headers = {"Idempotency-Key": key.encode("latin-1")}

@@ -151,6 +151,35 @@ def test_many_arms_show_those_furthest_behind_beside_those_with_the_most_plays(
         assert drawn - {"arm 0", "arm 1", "arm 2"} <= {line["arm"] for line in said["lines"] if line["deficit"] > 0.1}
 
 
+def test_mean_rewards_wait_for_the_zeros_of_their_rounds(server: Server, visiting: Visiting) -> None:
+    """Half of the plays succeed, at once; while the windows of the last rounds are open, only successes are known."""
+    make(server, "sold", ["tea", "coffee"], {"tea": 0.5}, missing="zero", window=3600.0)
+    reward(server, "sold", decide(server, "sold", 8)[:4])
+    begin, counts = datetime.now(UTC) - timedelta(hours=40), [1000 * (hour + 1) for hour in range(40)]
+    past: dict[str, Any] = {
+        "rounds": counts,
+        "times": [(begin + timedelta(hours=hour)).isoformat() for hour in range(40)],
+        "arms": ["tea", "coffee"],
+        "plays": [counts, [0] * 40],
+        "known": [[*counts[:-1], 39_500], [0] * 40],
+        "rewards": [[500 * (hour + 1) for hour in range(40)], [0] * 40],
+    }
+
+    def answer(route: Route) -> None:
+        given = route.fetch()
+        route.fulfill(response=given, body=json.dumps(given.json() | {"history": past, "time": past["times"][-1]}))
+
+    with visiting() as seen:
+        seen.page.route("**/audit*", answer)
+        region = seen.open("sold").get_by_role("region", name="Over time", exact=True)
+        expect(region).to_contain_text("later rounds would show only the rewards that arrived")
+        means = [mean for _, mean in options(region.locator(".chart").last)["series"][0]["data"]]
+        assert len(means) > 10
+        assert set(means) == {0.5}
+        [cells] = [one.locator("td").all_inner_texts() for one in region.locator(".in-range tbody tr").all()[:1]]
+        assert_shows(cells[3], [0.5])
+
+
 def test_groups_are_lines(server: Server, visiting: Visiting) -> None:
     """A group's line is the sum of its arms, and is drawn before single arms, whose name it may have."""
     groups = [{"name": "tea", "arms": ["tea", "coffee"], "at_least": 0.5}]

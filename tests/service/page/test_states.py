@@ -235,6 +235,18 @@ def test_groups_and_caps(server: Server, visiting: Visiting) -> None:
                 assert_shows(shown.locator(f'[data-field="{field}"]').inner_text(), [value])
 
 
+def test_a_retired_arm_of_a_group_has_had_rounds(server: Server, visiting: Visiting) -> None:
+    parameters = {"groups": [{"name": "east", "arms": ["tea", "coffee"], "at_least": 0.25}]}
+    make(server, "left", ["tea", "coffee", "cocoa"], algorithm="group_ucb", parameters=parameters)
+    decide(server, "left", 30)
+    change(server, "left", "retire", arm="tea")
+    with visiting() as seen:
+        page = seen.open("left")
+        rows = page.get_by_role("table", name="Overview of the groups", exact=True).locator("tr.arm")
+        expect(rows.get_by_role("rowheader")).to_have_text("east 1 arm and 1 retired")
+        expect(overview(page, "tea")).to_contain_text("no round since it was retired")
+
+
 def test_the_most_urgent_arm_is_first(server: Server, visiting: Visiting) -> None:
     make(server, "pots", ["tea", "coffee", "cocoa"], {"coffee": 0.1, "cocoa": 0.3})
     decide(server, "pots", 20)

@@ -11,13 +11,14 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from fastapi import APIRouter, Header, Path, Query, Response
 from prometheus_client import CONTENT_TYPE_LATEST
-from pydantic import Discriminator, Tag
+from pydantic import BeforeValidator, Discriminator, Tag
 from starlette.concurrency import run_in_threadpool
 
 from evenhand.messages import answers, requests
 from evenhand.messages.audit import Audit
 from evenhand.messages.changes import AddArm, ArmValues, Change, Erase
 from evenhand.messages.prices import LogPrice, Price
+from evenhand.messages.rules import MONTH
 from evenhand.service.http.addresses import check_registered
 from evenhand.service.http.dependencies import (
     Administrator,
@@ -38,6 +39,7 @@ from evenhand.service.http.dependencies import (
 from evenhand.service.http.limits import check_arms, check_batch, check_propensities, check_report
 from evenhand.service.http.problems import JsonResponse, Refused, documented
 from evenhand.service.http.uploads import priced_log
+from evenhand.service.http.validation import count_or_promises
 from evenhand.service.json import encode_by_pieces
 from evenhand.service.store import Change as MakeChange
 from evenhand.service.store import (
@@ -383,6 +385,9 @@ async def audit(
     return Response(content, headers=headers, media_type="application/json")
 
 
+INSIDE: dict[str, Any] = {"exclusiveMinimum": 0.0, "exclusiveMaximum": 1.0}  # which the bandit checks, and says why
+
+
 @route(router.get, "/v1/allocations/{name}/differences", "results", answers.Differences)
 async def differences(
     caller: Reader,
@@ -394,12 +399,14 @@ async def differences(
     of: Annotated[Literal["arms", "groups"], Query(description="what is compared")] = "arms",
     month: Annotated[
         str | None,
-        Query(pattern=r"^[0-9]{4}-(0[1-9]|1[0-2])$", description="in UTC, such as `2026-11`; default: all rounds"),
+        Query(pattern=MONTH, description="in UTC, such as `2026-11`; default: all rounds"),
     ] = None,
     assume: Annotated[
         answers.Assumption | None, Query(description="of rewards that are not known; default: the worst")
     ] = None,
-    confidence: Annotated[float, Query(gt=0.0, lt=1.0, description="with which all intervals hold at once")] = 0.95,
+    confidence: Annotated[
+        float, Query(json_schema_extra=INSIDE, description="with which all intervals hold at once")
+    ] = 0.95,
 ) -> Response:
     """Compare mean rewards of arms or groups, with intervals that hold however often one looks."""
     return JsonResponse(await service.run(name, ReadDifferences(control, of, month, assume, confidence)))
@@ -410,10 +417,13 @@ async def stopping(
     caller: Reader,
     service: Services,
     name: Name,
-    delta: Annotated[float, Query(gt=0.0, lt=1.0, description="probability with which the answer may be wrong")] = 0.05,
+    delta: Annotated[
+        float, Query(json_schema_extra=INSIDE, description="probability with which the answer may be wrong")
+    ] = 0.05,
     epsilon: Annotated[float, Query(ge=0.0, description="by how much another arm may be better, in reward")] = 0.0,
     best: Annotated[
         int | Literal["promises"] | None,
+        BeforeValidator(count_or_promises),
         Query(
             description="how many best arms are to be known, or `promises` for those that the best shares under the "
             "promises give more than a minimum; default: as many as play in a round"

@@ -82,6 +82,13 @@ def written_path(location: Sequence[str | int]) -> str:
     return str(first) + "".join(f"[{part}]" if isinstance(part, int) else f".{_short(part)}" for part in others)
 
 
+def count_or_promises(text: Any) -> Any:
+    """What may be asked for as the best arms: a number, or those that the promises prefer."""
+    if isinstance(text, str) and text != "promises" and not text.strip().lstrip("+-").isdecimal():
+        raise ValueError(f"must be a number of arms or 'promises', got {_short(text)!r}{nearest(text, ['promises'])}")
+    return text
+
+
 def fields_of(record: type) -> dict[str, Any]:
     """The types of a record's fields, by name."""
     hints = get_type_hints(record, include_extras=True)

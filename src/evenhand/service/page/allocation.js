@@ -78,11 +78,11 @@ class Details extends Component {
       <${Actions} ...${{ name, described, service, access, closed: audit.closed }} />
       ${audit.round === 0 && html`<${Undecided} name=${name} />`}
       <${Tiles} audit=${audit} described=${described} />
-      <${Arms} ...${{ audit, name, service }} loaded=${loaded} onMore=${onMore} ...${view} />
+      <${Arms} ...${{ audit, name, service }} retired=${described.retired} loaded=${loaded} onMore=${onMore} ...${view} />
       <${Stopping} ...${{ name, audit, service }} />
       <${Learned} audit=${audit} />
       <${Remembered} audit=${audit} />
-      ${audit.history && html`<${History} ...${{ audit, looks }} ...${view} />`}
+      ${audit.history && html`<${History} ...${{ audit, described, looks }} ...${view} />`}
       <${Cost} cost=${audit.cost} />
       <${DeficitHistory} looks=${looks} history=${audit.deficit_history} merit=${audit.lines.some(byMerit)} grouped=${audit.bounds.length > 0} />
       <${Delays} delays=${audit.delays} totals=${totals} received=${sum(audit.lines, 'received')} />

@@ -4,7 +4,7 @@ import { Compare } from './compare.js';
 import { about, number, plays, reward, rewardInterval, several, share, shareInterval, whole } from './format.js';
 import { Badge } from './health.js';
 import { Ledger } from './ledger.js';
-import { byMerit, standing } from './states.js';
+import { byMerit, received, standing } from './states.js';
 import { Term } from './terms.js';
 import { Ago, Component, Name, html } from './view.js';
 import { say } from './words.js';
@@ -37,7 +37,7 @@ export class Arm extends Component {
         <td role="cell" class="is"><${Standing} ...${{ line, cap, groups, since }} /></td>
         <td role="cell" class="received" data-label="Share">
           <${ShareBar} line=${line} scale=${scales.share} most=${cap?.at_most ?? null} />
-          <span><strong>${line.share === null ? say('no round yet') : share(line.share)}</strong>${' '}
+          <span><strong>${received(line)}</strong>${' '}
             <span class="soft"><bdi>${promise(line, cap, groups)}</bdi></span></span>
         </td>
         <td role="cell" class="earned" data-label="Reward">

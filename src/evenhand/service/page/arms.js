@@ -94,7 +94,7 @@ export class Arms extends Component {
     return this.bounded;
   }
 
-  render({ audit, name, service, loaded, onMore, chosen, onChoose }, { open, figures }) {
+  render({ audit, name, retired, service, loaded, onMore, chosen, onChoose }, { open, figures }) {
     const totals = takesTotals(audit.lines);
     const merit = audit.lines.some(byMerit);
     const { caps, groups, since, entries } = this.bounds(audit);
@@ -121,7 +121,7 @@ export class Arms extends Component {
     return html`<section aria-labelledby="arms">
       <h2 id="arms">Who gets what</h2>
       <${Key} merit=${merit} end=${scales.share[1]} />
-      <${Groups} audit=${audit} scale=${scales.share} />
+      <${Groups} ...${{ audit, retired }} scale=${scales.share} />
       ${audit.lines.length > 3 && html`<${Tools} chosen=${chosen} onChoose=${choose} />`}
       <${Limited} audit=${audit} loaded=${loaded} onMore=${onMore} />
       <${Pager} page=${page} what=${say('Arms')} none=${say('No arm has a matching name')} onTurn=${turn} />

@@ -3,7 +3,7 @@ import { ShareBar } from './bars.js';
 import { NOTHING, plays, several, share, whole } from './format.js';
 import { Badge } from './health.js';
 import { Ledger } from './ledger.js';
-import { urgency, urgent, word } from './states.js';
+import { received, urgency, urgent, word } from './states.js';
 import { Term } from './terms.js';
 import { Ago, Component, Name, html } from './view.js';
 import { say } from './words.js';
@@ -35,12 +35,12 @@ export class Groups extends Component {
     this.setState({ open });
   }
 
-  render({ audit: { bounds, ledger, alarms, authors }, scale }, { open, all }) {
+  render({ audit: { bounds, ledger, alarms, authors }, retired, scale }, { open, all }) {
     if (bounds.length === 0) return null;
     const groups = urgent(bounds.filter(({ kind }) => kind === 'group'), (line) => urgency(line));
     const since = new Map(alarms.filter(({ kind }) => kind.startsWith('group')).map((one) => [one.name, one.since]));
     const row = (line, at) => html`<${Group} key=${line.name} id=${`group-${at}`} since=${since.get(line.name)}
-      ledger=${ledger.filter(({ kind, name }) => kind.startsWith('group') && name === line.name)} ...${{ line, scale, authors }}
+      ledger=${ledger.filter(({ kind, name }) => kind.startsWith('group') && name === line.name)} ...${{ line, retired, scale, authors }}
       open=${open.has(line.name)} onWhy=${() => this.toggle(line.name)} />`;
     const heads = ['Group', 'Promise', 'Share of the rounds since the promise began', 'Reason'];
     return html`
@@ -57,14 +57,16 @@ export class Groups extends Component {
 const promised = ({ at_least, at_most }) =>
   [at_least && `at\u00a0least\u00a0${share(at_least)}`, at_most !== null && `at\u00a0most\u00a0${share(at_most)}`].filter(Boolean).join(', ');
 
-function Group({ line, scale, authors, since, ledger, open, onWhy, id }) {
+function Group({ line, retired, scale, authors, since, ledger, open, onWhy, id }) {
+  const gone = line.arms.filter((arm) => retired.includes(arm)).length;
   return html`<tr role="row" class="arm">
-      <th role="rowheader" scope="row"><${Name} of=${line.name} />${' '}<span class="soft">${several(line.arms.length, 'arm')}</span></th>
+      <th role="rowheader" scope="row"><${Name} of=${line.name} />${' '}<span class="soft">${several(line.arms.length - gone, 'arm')}${
+        gone > 0 && ` and ${whole(gone)} retired`}</span></th>
       <td role="cell" class="is"><span class="standing"><${Badge} ...${word(line)} />${
         since && html`${' '}<span class="soft">alarm <${Ago} time=${since} /></span>`}</span></td>
       <td role="cell" class="received" data-label="Share">
         <${ShareBar} line=${line} scale=${scale} least=${line.at_least} most=${line.at_most} />
-        <span><strong>${line.share === null ? say('no round yet') : share(line.share)}</strong>${' '}
+        <span><strong>${received(line)}</strong>${' '}
           <span class="soft">${promised(line)}</span></span>
       </td>
       <td role="cell" class="ask"><button type="button" aria-expanded=${open} aria-controls=${id} onClick=${onWhy}

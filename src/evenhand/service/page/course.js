@@ -23,15 +23,16 @@ function stepOf(times, [from, to]) {
   return SECOND * (STEPS.find((step) => SECOND * step >= least) ?? STEPS.at(-1));
 }
 
-// The counts between two times, per arm.
-function between(history, times, from, to) {
-  const [low, high] = [upTo(times, from), upTo(times, to)];
+// The counts between two times, per arm; mean rewards of rounds up to a time, after which not all that counts is known.
+function between(history, times, from, to, known) {
+  const [low, high, sure] = [from, to, Math.max(from, Math.min(to, known))].map((time) => upTo(times, time));
   const at = (values, place) => (place > 0 ? values[place - 1] : 0);
-  const grown = (values) => at(values, high) - at(values, low);
+  const grown = (values, end = high) => at(values, end) - at(values, low);
   const rounds = grown(history.rounds);
   const arms = history.arms.map((arm, place) => {
-    const [plays, known, rewards] = ['plays', 'known', 'rewards'].map((field) => grown(history[field][place]));
-    return { arm, plays, share: finite(plays / rounds), mean: finite(rewards / known) };
+    const plays = grown(history.plays[place]);
+    const mean = grown(history.rewards[place], sure) / grown(history.known[place], sure);
+    return { arm, plays, share: finite(plays / rounds), mean: finite(mean) };
   });
   return { rounds, arms };
 }
@@ -47,12 +48,12 @@ function edgesOf(step, [from, to]) {
 }
 
 // The course over a range: `parts` with their middle, and the counts of the whole range.
-export function course(history, times, range) {
+export function course(history, times, range, known) {
   const step = stepOf(times, range);
   const edges = edgesOf(step, range);
   const parts = edges.slice(1).map((end, at) => {
     const start = edges[at];
-    return { start, end, middle: (start + end) / 2, ...between(history, times, start, end) };
+    return { start, end, middle: (start + end) / 2, ...between(history, times, start, end, known) };
   });
-  return { step, parts, whole: between(history, times, ...range) };
+  return { step, parts, whole: between(history, times, ...range, known) };
 }

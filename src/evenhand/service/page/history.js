@@ -24,10 +24,11 @@ export class History extends Component {
   }
 
   // The same object as long as nothing changes, so that the charts are not drawn again.
-  data({ audit, chosen }) {
+  data({ audit, chosen, described }) {
     const { history, changes_made: changes } = audit;
+    const known = knownUntil(audit, described);
     const now = MINUTE * Math.ceil(Date.now() / MINUTE);
-    const of = [history, this.state.shown, chosen.range, chosen.from, chosen.to, now, audit.lines];
+    const of = [history, known, this.state.shown, chosen.range, chosen.from, chosen.to, now, audit.lines];
     if (!this.kept?.of.every((part, at) => part === of[at])) {
       const times = history.times.map((time) => Date.parse(time));
       const made = changes.map((one) => Date.parse(one.time)); // perhaps after the last decision
@@ -46,7 +47,7 @@ export class History extends Component {
       this.props.looks.draw('history', drawn.map(lookId));
       for (const line of drawn) line.slot = this.props.looks.slots.get(lookId(line));
       const merit = audit.lines.some(byMerit);
-      this.kept = { of, merit, ends: ranged, marked, lines, drawn, ...course(together(history, groups), times, ranged) };
+      this.kept = { of, known, merit, ends: ranged, marked, lines, drawn, ...course(together(history, groups), times, ranged, known) };
     }
     return this.kept;
   }
@@ -71,6 +72,8 @@ export class History extends Component {
             <figure><figcaption><h3>Mean reward</h3></figcaption>${chart(means, 'Mean rewards')}</figure>
           </div>`
         : html`<p role="status">No round was decided in this range.</p>`}
+      ${data.known < data.ends[1] && html`<p class="note">Mean rewards are of rounds up to ${moment(data.known)}: a missing reward is
+        zero when its window is over, and later rounds would show only the rewards that arrived.</p>`}
       <${Legend} data=${data} all=${this.state.all} onAll=${() => this.setState({ all: true })}
         onLine=${(id) => this.toggle(data, id)} />
       <${Changes} marked=${data.marked} count=${audit.changes_made.length} authors=${audit.authors} />
@@ -85,6 +88,12 @@ export class History extends Component {
       ${history?.rounds.length ? this.body(props) : html`<p class="note">Nothing has been decided yet.</p>`}
     </section>`;
   }
+}
+
+// Missing rewards are zeros once their window is over, and others are known at once: of later rounds only these are known.
+function knownUntil({ arms, history, lines }, { missing, window }) {
+  const all = missing !== 'zero' || (lines.length === arms && lines.every(({ pending }) => pending === 0));
+  return all ? Infinity : Date.parse(history.times.at(-1)) - 1000 * window;
 }
 
 // An arm has the same look in all charts; a group may have the name of an arm.

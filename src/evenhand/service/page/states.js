@@ -1,7 +1,16 @@
 // How an arm stands with its promise, in a few words: the service judges, and the page shows what it found.
 
+import { share } from './format.js';
+import { say } from './words.js';
+
 // A share by merit is estimated anew in every round, so that past plays are not held against it.
 export const byMerit = (line) => line.promised > 0 && line.deficit === null;
+
+// The share of an arm or group in the rounds of its promise.
+export function received({ share: got, since, retired }) {
+  if (got !== null) return share(got);
+  return say(retired ? 'no round since it was retired' : since > 0 ? 'no round since its promise began' : 'no round yet');
+}
 
 // `cap` is the line of its largest share, if it has one; `groups` are the names of those in which it is.
 export function standing(line, cap, groups) {
