@@ -46,7 +46,7 @@ def drinks(server: Server) -> dict[str, Any]:
     first = decide(server, "drinks", 60)
     assert set(reward(server, "drinks", first[:41])) == {"accepted"}
     change(server, "drinks", "retire", arm="water")
-    change(server, "drinks", "promise", fractions={"coffee": 0.25})
+    change(server, "drinks", "promise", fractions={"coffee": 0.25}, reason="more milk")
     decide(server, "drinks", 40, ["tea", "cocoa"])
     # Once the window has passed, what is missing is lost, and what comes is late.
     await_lost(server, 19 + 40)

@@ -283,6 +283,7 @@ def test_every_promise_that_an_arm_had(drinks: dict[str, Any], visiting: Visitin
             assert cells[:2] == [rounds, f"{100 * line['share']:.1f}%"]
             assert_shows(cells[2], [line["plays"]])
             assert_shows(cells[3], [line["owed"]])
+            assert cells[9] == ("ended: more milk" if line["until"] else "more milk")
 
 
 def test_an_arm_is_compared_with_another_one(server: Server, visiting: Visiting) -> None:

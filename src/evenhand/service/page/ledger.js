@@ -21,7 +21,7 @@ const COLUMNS = [
   ['Beyond a limit', (entry) => (entry.until === null ? '' : plays(entry.capped)), 'number'],
   ['Advance lapsed', (entry) => (entry.until === null ? '' : plays(entry.lapsed)), 'number'],
   ['Made', ({ began }) => (began === null ? 'at the start' : moment(began)), 'names'],
-  ['Why', ({ reason }) => html`<bdi>${reason}</bdi>`, 'names'],
+  ['Why', ({ reason, ended_why: end }) => html`<bdi>${[reason, end && `ended: ${end}`].filter(Boolean).join('; ')}</bdi>`, 'names'],
 ];
 
 // `authors` are the names of keys, by their ids.
