@@ -138,7 +138,7 @@ def test_command_estimates_propensities_where_asked(command: Command, tmp_path: 
     refused = command("--shares", "uniform")[2]
     assert "estimate it with --estimate, or name it with --column propensity_score=" in refused
     status, out, _ = command("--shares", "uniform", "--estimate")
-    assert (status, out.splitlines()[1][:35]) == (0, "Can this log answer? With care: for")
+    assert (status, out.splitlines()[1][:35]) == (0, "Can this log answer? With care: the")
     assert "warning: the propensities were estimated" in out
 
 
@@ -164,7 +164,9 @@ def test_command_shows_tables(command: Command) -> None:
     words = ("--shares", "uniform", "--clip", "1.5", "--column", "reward=reward", "--rows", "--interval", "normal")
     status, out, err = command(*words)
     assert (status, err) == (0, "")
-    assert out.splitlines()[1].startswith("Can this log answer? No: for uniform the 3 plays of the log count as 2.")
+    assert out.splitlines()[1].startswith(
+        "Can this log answer? No: the log cannot say what uniform would earn; for that its 3 plays count as 2."
+    )
     for text in (
         "3 rounds, 2 items",
         "the log's policy",

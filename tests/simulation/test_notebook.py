@@ -65,7 +65,7 @@ def test_an_evaluation_shows_its_estimates() -> None:
     played = {"item_id": ["a", "b"] * 100, "reward": [1.0, 0.0] * 100, "propensity_score": 0.5, "timestamp": times}
     found: Any = evaluate(Log.of(pd.DataFrame(played), rounds="row"), {"a": 0.7, "b": 0.3})
     shown = found._repr_html_()
-    assert "Yes: for fixed shares the 200 plays of the log count as 172." in shown
+    assert "Yes: the log can say what fixed shares would earn; for that its 200 plays count as 172." in shown
     assert "fixed shares earns more than the log&#x27;s policy" in shown
     assert shown.count("<rect") == 1 + len(found.estimates)
 

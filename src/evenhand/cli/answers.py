@@ -135,7 +135,7 @@ def show_differences(answer: answers.Differences) -> None:
     """Print one row per difference, and what is claimed: few in sentences, many by their premises."""
     from evenhand.messages.audit_text import plain
 
-    table = table_of("compared", answer.words.head("difference"), "interval", "verdict", "claim", right=True)
+    table = table_of("compared", answer.words.head("difference"), "interval", "the first is", "claim", right=True)
     table.columns[0].no_wrap = False
     for one in answer.differences:
         ends, claim = interval(one.interval.low, one.interval.high), one.interval.claim.replace("_", " ")

@@ -15,7 +15,7 @@ from evenhand.bandit.evaluation.price import price
 from evenhand.bandit.evaluation.report import report
 from evenhand.cli import main as cli
 from evenhand.judgement.differences import sentence
-from evenhand.messages.prices import Price
+from evenhand.messages.prices import Price, ranged
 from tests.bandit.audit.test_report import Page
 
 EVIL = "<script>tea</script>"
@@ -56,6 +56,10 @@ def test_it_says_what_the_price_and_the_evaluation_say(cost: Price, found: Evalu
         assert text[1:].removesuffix(".") in page.text
     assert f"{found.estimates['mate only'].value:.3g}" in page.text
     assert "reward per round, €" in page.text
+    assert "one point costs, €" in page.text
+    assert "does the interval hold?" in page.text
+    assert ranged(cost.curve[0].run_low, cost.curve[0].run_high, 2) in page.text
+    assert cost.holds in page.text
     assert EVIL in page.text
 
 

@@ -29,7 +29,7 @@ SHOWN = 200  # rows of a table
 NAMED = 20  # promises that have ended, and of those that are not kept the ones that are explained
 URGENCY = ("missed", "undecided", None, "kept")
 NOT_YET = "not yet begun"
-TEXTS = ("verdict", "why", "note", "holds", "arms")  # heads of columns without numbers
+TEXTS = ("verdict", "why", "note", "the first is", "does the interval hold?", "arms")  # heads of texts
 LOW, HIGH = "at least (95%)", "at most (95%)"
 MEANS = "mean reward of all plays so far; line: 95% interval"
 INTERVALS = (
@@ -76,8 +76,8 @@ DIFFERENCES: Columns = {
     "difference": of("value"),
     LOW: of("interval.low"),
     HIGH: of("interval.high"),
-    "verdict": of("verdict"),
-    "holds": lambda one: claimed(one.interval),
+    "the first is": of("verdict"),
+    "does the interval hold?": lambda one: claimed(one.interval),
 }
 MISSING: Columns = {
     "arm": lambda one: _name(one),

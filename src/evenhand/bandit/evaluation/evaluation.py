@@ -202,7 +202,7 @@ def grade(log: Log, target: Targets = "uniform") -> Grade:
         >>> import pandas as pd
         >>> rows = {"timestamp": range(200), "item_id": ["a", "b"] * 100, "reward": [1, 0] * 100}
         >>> print(grade(Log.of(pd.DataFrame(rows | {"propensity_score": 0.5})), {"a": 0.75, "b": 0.25}))
-        Yes: for fixed shares the 200 plays of the log count as 160.
+        Yes: the log can say what fixed shares would earn; for that its 200 plays count as 160.
     """
     return evaluate(log, target, estimator="ips").grade
 

@@ -30,6 +30,7 @@ GAMMA = 1.2  # factor by which propensities may be off
 
 Answer = Literal["yes", "with care", "no"]
 ANSWERS: tuple[Answer, ...] = ("yes", "with care", "no")
+CAN = {"yes": "can say", "with care": "can say, with care,", "no": "cannot say"}
 
 
 @dataclass(frozen=True)
@@ -51,8 +52,8 @@ class Grade:
     @property
     def sentence(self) -> str:
         """The answer in a sentence."""
-        counts = f"for {self.target} the {self.plays:,} plays of the log count as {self.effective:,.0f}"
-        return f"{self.answer.capitalize()}: {counts}."
+        says = f"the log {CAN[self.answer]} what {self.target} would earn"
+        return f"{self.answer.capitalize()}: {says}; for that its {self.plays:,} plays count as {self.effective:,.0f}."
 
     def __str__(self) -> str:
         """The sentence, and the reasons."""

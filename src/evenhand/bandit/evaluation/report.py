@@ -57,7 +57,7 @@ def _cost(price: Price) -> Iterator[str]:
 def _arms(price: Price) -> Iterator[str]:
     """Mean rewards, the best shares under the largest promise, and what one more play costs."""
     largest = price.curve[-1]
-    mean, share = _with_unit("likely mean reward", price.unit), f"best share at {largest.promise}"
+    mean, share = _with_unit("likely mean", price.unit), f"share at {largest.promise}"
     numbers = [[*map(_number, (one.mean, one.low, one.high, one.dual / 100.0))] for one in price.by_arm]
     rows = [
         (harmless(one.arm), *row, percent(largest.shares[one.arm]))
