@@ -244,6 +244,8 @@ def test_one_promise_needs_no_list() -> None:
     world = Environment(Bernoulli([0.9, 0.4]), names=("tea", "mate"))
     curve = price(world, [0.1], rounds=20).curve
     assert price(world, 0.1, rounds=20).curve == curve
+    with pytest.raises(EvenhandError, match=r"a promise must be a number, got '0\.1'"):
+        price(world, "0.1")  # type: ignore[arg-type]
     tables = price(world, {"fractions": {"mate": 0.1}}, rounds=20).curve
     assert tables[0].steady == pytest.approx(curve[0].steady)
 

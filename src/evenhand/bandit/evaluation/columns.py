@@ -127,9 +127,11 @@ def kept_with(log: Path) -> Reading:
         for key in table:
             if key not in known:
                 raise EvenhandError(f"unknown key {key!r}{nearest(key, known)}")
-        for key in table["columns"] if isinstance(table.get("columns"), dict) else ():
+        columns = table.get("columns")
+        for key, name in columns.items() if isinstance(columns, dict) else ():
             if key not in COLUMNS:
-                raise EvenhandError(f"unknown column {key!r} in [columns]{nearest(key, COLUMNS)}")
+                meant = f"; did you mean {name} = {key!r}?" if str(name) in COLUMNS else nearest(key, COLUMNS)
+                raise EvenhandError(f"unknown column {key!r} in [columns]{meant}")
         found = Reading(**table)
         return found if found.rewards is None else replace(found, rewards=(found.rewards[0], found.rewards[1]))
     except FileNotFoundError:

@@ -376,10 +376,9 @@ def _log(frame: pd.DataFrame, reading: Reading, source: str, numbers: Index) -> 
 
 def _repeated(table: Table) -> tuple[str, ...]:
     """A note where rows are the same in all columns, as after joining a file with itself."""
-    if "decision_id" in table.names or not table.cells("timestamp").duplicated().any():  # ten times as quick
-        return ()  # the same item twice in a decision is an error
-    again = table.frame.astype(str).duplicated().to_numpy()
-    if not again.any():
+    again = table.cells("timestamp").duplicated(keep=False).to_numpy(copy=True)
+    again[again] = table.frame[again].astype(str).duplicated()
+    if "decision_id" in table.names or not again.any():  # the same item twice in a decision is an error
         return ()
     which = f"{int(again.sum()):,} of {len(again):,} rows repeat an earlier one in every column"
     return (f"{which}, first row {table.numbers[np.argmax(again)]}: if it is the same play, remove it",)

@@ -78,7 +78,7 @@ def price(
 
     Source: Patil et al. 2021 (the price of fairness); Efron 1979 (bootstrap).
     """
-    if isinstance(promises, float | int | Mapping):
+    if isinstance(promises, float | int | str | Mapping):
         promises = [promises]
     if isinstance(source, str | os.PathLike):
         source = read_log(source)
