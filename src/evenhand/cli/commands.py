@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, cast
 import typer
 
 from evenhand.cli.help import App, Group
+from evenhand.core.errors import ConfigurationError
 
 
 class Entry(NamedTuple):
@@ -122,6 +123,14 @@ class Commands(Group):
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.commands = cast("dict[str, Any]", Loading())
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """A command; for one that is an option of another, where it is."""
+        if args[:1] == ["replay"]:
+            raise ConfigurationError(
+                "there is no command 'replay'; `evenhand evaluate LOG --algorithm NAME` replays a log"
+            )
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the commands with their lines, under their headings."""

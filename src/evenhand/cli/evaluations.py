@@ -6,12 +6,10 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
 from evenhand.cli.rendering import console_for_tables, interval, plus_minus, table_of
-from evenhand.core.errors import number_of
 from evenhand.core.intervals import Interval
 from evenhand.core.state import Array
 
@@ -21,52 +19,59 @@ if TYPE_CHECKING:
     from evenhand.bandit.evaluation.replay import Replay
 
 MOST = 50  # items in the table of an evaluation
+BESIDE = 3  # policies in a table of shares
 COLOURS = {"yes": "green", "with care": "yellow", "no": "red"}
 
 
 def show_evaluation(title: str, one: Evaluation, with_shares: bool) -> None:
     """Print whether a log can answer, then the estimates, their differences, and what they rest on."""
-    from evenhand.bandit.evaluation.estimators import ESTIMATORS
+    from evenhand.bandit.evaluation import said
 
-    console = console_for_tables()
-    size = number_of(one.rounds, "round") + (f", {one.rows:,} plays" if one.rows > one.rounds else "")
-    console.print(f"[bold]{escape(title)}[/bold]  {size}, {number_of(len(one.items), 'item')}", highlight=False)
-    _show_grades(console, one.grades)
+    _say(f"[bold]{escape(title)}[/bold]  {said.size_of(one)}")
+    _show_grades(one.grades)
     level = f"{100 * one.logged.interval.confidence:.4g}% interval"
-    table = table_of("reward per round", "estimate", level, right=True)
+    table = table_of(said.measured(one), "estimate", level, right=True)
     for name, estimate in {"the log's policy": one.logged, **one.estimates}.items():
         table.add_row(escape(name), *_estimate(estimate.value, estimate.stderr, estimate.interval))
     for found in one.differences:
         name = f"{found.first} − {found.second}"
         table.add_row(escape(name), *_estimate(found.value, math.nan, found.interval))
-    console.print(table)
-    console.print(f"{ESTIMATORS[one.estimator][1]}; {_claim(one)}", highlight=False)
+    _say(table)
+    _say(escape(said.claim(one)))
     if with_shares:
-        console.print(_shares(one.items, {**one.shares, "the log's policy": one.logged_shares}))
-    for note in one.notes:
-        console.print(f"[dim]{escape(note)}[/dim]", highlight=False)
+        _show_shares(one.items, {**one.shares, "the log's policy": one.logged_shares})
+    _show_notes(one.notes)
 
 
 def show_replay(title: str, one: Replay) -> None:
     """Print what a policy did in the rounds that it accepted."""
+    _say(f"[bold]{escape(title)}[/bold]  {escape(one.sentence)}")
+    _show_shares(one.items, {one.policy: one.shares})
+    _show_notes(one.notes)
+
+
+def _say(what: str | Table) -> None:
+    """Print a text or a table, in 80 columns."""
     console = console_for_tables()
-    console.print(f"[bold]{escape(title)}[/bold]  {escape(str(one))}", highlight=False)
-    console.print(_shares(one.items, {one.policy: one.shares}))
-    for note in one.notes:
-        console.print(f"[dim]{escape(note)}[/dim]", highlight=False)
+    console.print(what, highlight=False, width=min(80, console.width))
 
 
-def _show_grades(console: Console, grades: Mapping[str, Grade]) -> None:
+def _show_notes(notes: tuple[str, ...]) -> None:
+    """Print how the log was changed."""
+    for note in notes:
+        _say(f"[dim]{escape(note)}[/dim]")
+
+
+def _show_grades(grades: Mapping[str, Grade]) -> None:
     """Print whether the log can answer for each target, and by what that was judged."""
-    from evenhand.bandit.evaluation.grade import ANSWERS, GAMMA
+    from evenhand.bandit.evaluation.grade import GAMMA
+    from evenhand.bandit.evaluation.said import ASKED, WARNING, answered
 
-    worst = max(grades.values(), key=lambda one: ANSWERS.index(one.answer))
-    answer, rest = worst.sentence.split(":", 1) if len(grades) == 1 else (worst.answer.capitalize(), "")
-    text = f"[{COLOURS[worst.answer]}]{answer}[/]" + (f":{escape(rest)}" if rest else ".")
-    console.print(f"[bold]Can this log answer?[/bold] {text}", highlight=False)
-    reasons = {reason: grade.answer for grade in grades.values() for reason in grade.reasons}
-    for reason, answer in reasons.items():
-        console.print(f"[{COLOURS[answer]}]warning:[/] {escape(reason)}", highlight=False)
+    (worst, text), *reasons = answered(grades)
+    answer, mark, rest = text.partition(":" if ":" in text else ".")
+    _say(f"[bold]{ASKED}[/bold] [{COLOURS[worst]}]{answer}[/]{mark}{escape(rest)}")
+    for answer, reason in reasons:
+        _say(f"[{COLOURS[answer]}]{WARNING}[/] {escape(reason)}")
     columns = ("worth", "max w", "mean w", "k", f"p off by {GAMMA:g}×")
     table = table_of("target", "answer", *columns, right=True)
     table.columns[1].justify = "left"
@@ -75,18 +80,14 @@ def _show_grades(console: Console, grades: Mapping[str, Grade]) -> None:
         tail = "none" if one.tail == -math.inf else f"{one.tail:.2f}"
         answer = f"[{COLOURS[one.answer]}]{one.answer}[/]"
         table.add_row(escape(name), answer, *weights, tail, interval(*one.sensitivity))
-    console.print(table)
+    _say(table)
 
 
-def _claim(result: Evaluation) -> str:
-    """What is claimed of the intervals."""
-    known = [estimate.interval for estimate in result.estimates.values()]
-    premises = next((found.premises for found in known if found.claim != "not_claimed"), None)
-    refused = dict.fromkeys(one for found in known if found.claim == "not_claimed" for one in found.premises)
-    said = ["the intervals hold if " + ", ".join(premises)] if premises else []
-    more = [one for one in refused if not any(one in grade.reasons for grade in result.grades.values())]
-    why = ": " + "; ".join(more) if more else ", as the warnings say"
-    return "; ".join([*said, *([f"no interval is claimed{why}"] if refused else [])])
+def _show_shares(items: tuple[str, ...], columns: Mapping[str, Array]) -> None:
+    """Print how often each item plays, with so many policies in a table as fit."""
+    names = list(columns)
+    for start in range(0, len(names), BESIDE):
+        _say(_shares(items, {name: columns[name] for name in names[start : start + BESIDE]}))
 
 
 def _shares(items: tuple[str, ...], columns: Mapping[str, Array]) -> Table:

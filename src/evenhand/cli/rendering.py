@@ -78,7 +78,7 @@ def interval(low: float | None, high: float | None) -> str:
     """The ends of an interval; nothing where there is none."""
     from evenhand.messages.audit_text import amount
 
-    return "" if low is None or high is None else f"{amount(low)} to {amount(high)}"
+    return "" if low is None or high is None or math.isnan(high - low) else f"{amount(low)} to {amount(high)}"
 
 
 def date(time: datetime | float) -> str:

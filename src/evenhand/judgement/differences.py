@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 from evenhand.core.errors import number_of
@@ -46,6 +47,8 @@ def sentence(found: Difference, words: Words = Words()) -> str:  # noqa: B008
         "smaller": f"{found.first} earns less than {found.second}",
         "undecided": f"whether {found.first} or {found.second} earns more is undecided",
     }[found.verdict]
+    if math.isnan(found.value):
+        return says + _premises(interval)
     sure = "for which no interval is claimed"
     if interval.claim != "not_claimed":
         watched = " however often one looks" if interval.claim == "holds" else ""

@@ -6,10 +6,15 @@ import json
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from evenhand.bandit.evaluation.evaluation import evaluate, grade
-from tests.bandit.evaluation.logs import AWAKE, MEANS, USED, WANTED, even, fixed, simulated
+from evenhand.bandit.evaluation.grade import tail_of
+from evenhand.bandit.evaluation.log import Log
+from evenhand.core.state import Array
+from evenhand.inference.tails import pareto_k
+from tests.bandit.evaluation.logs import AWAKE, MEANS, USED, WANTED, even, fixed, log_of, simulated
 
 
 def test_nothing_to_warn_of() -> None:
@@ -29,6 +34,11 @@ def test_items_that_the_log_never_plays() -> None:
 def test_a_target_that_shares_nothing_with_the_log() -> None:
     evaluation = evaluate(even(), {"mate": 1.0}, estimator="snips")
     assert "its reward cannot be estimated" in evaluation.grade.reasons[-1]
+    for estimator in ("ips", "dr", "sndr"):  # whose model and zeros say nothing of mate
+        found = evaluate(even(), {"mate": 1.0}, estimator=estimator)
+        assert np.isnan([found.estimates["fixed shares"].value, found.differences[0].value]).all()
+        assert found.differences[0].interval.claim == found.estimates["fixed shares"].interval.claim == "not_claimed"
+        assert "nan" not in str(found)
     assert np.isnan(evaluation.estimates["fixed shares"].value)
     assert json.dumps(evaluation.to_json(), allow_nan=False)
     assert evaluation.to_json()["estimates"]["fixed shares"]["value"] is None
@@ -132,3 +142,57 @@ def test_a_log_of_a_deterministic_policy_is_judged_for_its_own_choices_alone() -
     assert "in 200 of 200 rounds (1 to 200) items that fixed shares plays had no chance" in found.reasons[0]
     log.item[:] = 0
     assert grade(log, {"0": 1.0}).answer == "yes"
+
+
+def test_a_no_counts_nothing_and_one_play_is_one() -> None:
+    found = grade(log_of(["a"], [1.0], [0.5]))
+    assert found.sentence == "No: the log cannot say what uniform would earn."
+    assert found.reasons[0] == "1 play is too few"
+    assert not any("nan" in one for one in found.reasons)
+
+
+def test_what_a_floor_costs_is_unknown_where_an_item_was_never_played() -> None:
+    found = grade(log_of(["a"] * 200, [1.0, 0.0] * 100, [1.0] * 200), {"a": 0.5, "b": 0.5})
+    assert any("cost what this log, which never plays some item, does not show" in one for one in found.reasons)
+
+
+def bounded(number: int) -> Array:
+    """Weights near 1, of which one in a hundred is 4."""
+    weights = 1.0 + np.random.default_rng(0).exponential(0.01, number)
+    weights[::100] = 4.0 - 0.01 * np.arange(len(weights[::100])) / number
+    return weights
+
+
+def test_a_tail_matters_where_single_weights_are_large_against_the_sample() -> None:
+    assert tail_of(np.random.default_rng(0).pareto(1.0, 20_000)) > 0.7
+    weights = bounded(20_000)
+    assert pareto_k(weights) > 0.7
+    assert tail_of(weights) == -np.inf
+    assert tail_of(weights[:900]) == pareto_k(weights[:900]) > 0.7
+
+
+def test_sequences_are_not_called_too_narrow() -> None:
+    heavy, single = even(900), even(400)
+    heavy.propensity[:] = 1.0 / 3.0 / bounded(900)
+    single.propensity[3] = 0.001
+    for log in (heavy, single):
+        for interval, expected in (("normal", True), ("sequence", False)):
+            (found,) = evaluate(log, "uniform", interval=interval).grades.values()
+            assert any("the intervals are" in one for one in found.reasons) == expected
+
+
+def test_an_interval_as_wide_as_the_rewards_are_large_is_no_plain_yes() -> None:
+    log = simulated(np.random.default_rng(0), 4000, MEANS, np.array([0.05, 0.9, 0.05]))
+    normal, wide = (evaluate(log, {"0": 1.0}, interval=one) for one in ("normal", "sequence"))
+    assert (normal.grade.answer, wide.grade.answer) == ("yes", "with care")
+    ends = wide.estimates["fixed shares"].interval
+    assert f"{ends.low:.3g} to {ends.high:.3g}, is as wide as the rewards are large" in wide.grade.reasons[0]
+
+
+def test_no_item_has_more_than_its_place_in_a_round_of_several_plays() -> None:
+    rows = {"timestamp": np.repeat(range(300), 2), "decision_id": np.repeat(range(300), 2), "reward": 1.0}
+    items = np.array([np.random.default_rng(one).permutation(list("abcd"))[:2] for one in range(300)]).ravel()
+    log = Log.of(pd.DataFrame(rows | {"item_id": items, "propensity_score": 0.5}))
+    assert "of all plays 'a' can have up to 0.5, and fixed shares gives it 1" in grade(log, {"a": 1.0}).reasons[0]
+    assert grade(log, {"a": 0.5, "b": 0.5}).answer == "yes"
+    assert "reward per play" in str(evaluate(log, "uniform"))

@@ -30,7 +30,7 @@ def test_estimated_propensities_are_near_those_of_the_policy() -> None:
     log = simulated(np.random.default_rng(1), 20_000, MEANS, USED, AWAKE)
     found = estimated(without(log))
     assert np.abs(found.propensity - log.propensity).max() < 0.03
-    assert "in 1 stretches of time" in found.notes[-1]
+    assert "in 1 stretch of time" in found.notes[-1]
     with pytest.raises(EvenhandError, match=r"estimate it by estimated\(log\), or name it with columns="):
         evaluate(without(log), "uniform")
 
@@ -109,3 +109,21 @@ def test_an_item_that_one_policy_never_plays_has_what_is_left() -> None:
 def test_what_cannot_be_balanced(other: Log, message: str) -> None:
     with pytest.raises(DataError, match=message):
         balanced([log_of(["a", "b", "c"], [0, 1, 1], 1 / 3), other])
+
+
+def test_estimated_chances_that_changed_have_sequences() -> None:
+    rng = np.random.default_rng(1)
+    for later in (0.5, 0.9):
+        chance = np.where(np.arange(4000) < 2000, 0.5, later)
+        rows = {"timestamp": range(4000), "item_id": np.where(rng.random(4000) < chance, "a", "b")}
+        log = estimated(Log.of(pd.DataFrame(rows | {"reward": rng.integers(2, size=4000)})))
+        changed = "in 1 stretch of time" not in log.notes[-1]
+        assert changed == (later == 0.9)
+        premise = "all rewards lie in [0, 1]" if changed else "the log's policy did not learn"
+        assert premise in evaluate(log, "uniform").estimates["uniform"].interval.premises
+
+
+def test_positions_are_estimated_one_by_one() -> None:
+    rows = {"timestamp": [1, 1, 2, 2], "decision_id": [1, 1, 2, 2], "item_id": list("abba"), "position": [1, 2, 1, 2]}
+    with pytest.raises(DataError, match="estimate each position by itself: rounds='row'"):
+        estimated(Log.of(pd.DataFrame(rows | {"reward": 1.0})))

@@ -12,10 +12,11 @@ import pandas as pd
 import pytest
 
 from evenhand import Feedback, Observation, Policy
+from evenhand.bandit.evaluation.columns import Reading
 from evenhand.bandit.evaluation.log import Log
 from evenhand.bandit.evaluation.replay import _Events, policy_of, replay
 from evenhand.core.errors import DataError, EvenhandError, InfeasiblePromise
-from tests.bandit.evaluation.logs import AWAKE, MEANS, USED, log_of, simulated
+from tests.bandit.evaluation.logs import AWAKE, MEANS, USED, even, log_of, simulated
 
 EVEN = np.ones(3) / 3
 
@@ -206,3 +207,11 @@ def test_what_was_lost_counts_as_a_round_and_widens_the_interval() -> None:
 def test_what_learns_from_the_last_round_only_is_refused_with_late_rewards() -> None:
     with pytest.raises(EvenhandError, match="exp3 learns from the round just decided only; the log has rewards that"):
         replay(delayed(np.random.default_rng(1), 90, 5.0), "exp3", {"mixing": 0.1})
+
+
+def test_parameters_as_keywords_and_the_unit() -> None:
+    log = replace(even(), reading=Reading(unit="€"))
+    assert replay(log, "fucb", fractions=0.1).to_json() == replay(log, "fucb", {"fractions": 0.1}).to_json()
+    assert " € per round" in str(replay(log, "fucb", fractions=0.1))
+    with pytest.raises(EvenhandError, match="fraction"):
+        replay(log, "fucb", fraction=0.1)

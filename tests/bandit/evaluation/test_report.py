@@ -16,6 +16,7 @@ from evenhand.bandit.evaluation.report import report
 from evenhand.cli import main as cli
 from evenhand.judgement.differences import sentence
 from evenhand.messages.prices import Price, ranged
+from evenhand.messages.words import Words
 from tests.bandit.audit.test_report import Page
 
 EVIL = "<script>tea</script>"
@@ -52,7 +53,8 @@ def test_it_says_what_the_price_and_the_evaluation_say(cost: Price, found: Evalu
     assert not page.tags & {"script", "img", "link", "b"}
     assert not re.search(r"\bon\w+'|href|src|url\(", page.attributes)
     assert "Report on a <b> file" in page.text
-    for text in (*cost.sentences, *cost.unknown, *map(str, found.grades.values()), *map(sentence, found.differences)):
+    said = [sentence(one, Words("€")) for one in found.differences]
+    for text in (*cost.sentences, *cost.unknown, *map(str, found.grades.values()), *said):
         assert text[1:].removesuffix(".") in page.text
     assert f"{found.estimates['mate only'].value:.3g}" in page.text
     assert "reward per round, €" in page.text

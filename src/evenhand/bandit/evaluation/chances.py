@@ -16,6 +16,8 @@ from evenhand.messages.audit_text import amount
 SURE = 1.0 - 1e-9  # a propensity of which the others have no chance
 ALIKE = 0.01  # relative difference of chances that are taken for the same
 RANGES = 3  # of rounds that a message names
+FOLDS = 5  # parts of a log, of which each gets propensities that are estimated from the others
+UNSEEN = "the target never plays what the log played: its reward cannot be estimated"
 
 
 def circumstances(log: Log) -> Index:
@@ -27,6 +29,8 @@ def circumstances(log: Log) -> Index:
 def chances_change(log: Log) -> bool:
     """Whether an item had different chances in the same circumstances, as where a policy learns or sees features."""
     key = circumstances(log) * len(log.items) + log.item
+    if log.estimated:  # each fold has its own estimate; there are more where stretches of time have their own
+        return bool(np.bincount(np.unique([key, log.propensity], axis=1)[0].astype(np.intp)).max() > FOLDS)
     order = np.argsort(key, kind="stable")
     starts = np.flatnonzero(np.diff(key[order], prepend=-1))
     chances = log.propensity[order]
@@ -48,12 +52,12 @@ def mend(target: Followed, rounds: Mask) -> str:
     plays = np.bincount(log.item, minlength=len(log.items))
     means = np.bincount(log.item, log.reward, len(log.items))[plays > 0] / plays[plays > 0]
     floor = min(0.5 / len(log.items), max(0.01, 100.0 / log.rounds))
-    cost = floor * float((means.max() - means).sum())
+    cost = f"{amount(floor * float((means.max() - means).sum()), 2)} {log.reading.unit or 'of reward'} per round"
     return (
         f"in {rounds.sum():,} of {log.rounds:,} rounds ({_ranges(np.flatnonzero(rounds) + 1)}) items that "
         f"{target.name} plays had no chance, so that they cannot be judged: an exploration floor of {floor:.2g} for "
-        f"every item would change that in the next log, and cost about {amount(cost, 2)} "
-        f"{log.reading.unit or 'of reward'} per round"
+        "every item would change that in the next log, and cost "
+        + (f"about {cost}" if plays.all() else "what this log, which never plays some item, does not show")
     )
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from typing import Any
 
@@ -18,6 +19,7 @@ from evenhand.bandit.evaluation.followed import LOGGED, Followed, Model, as_logg
 from evenhand.bandit.evaluation.grade import ANSWERS, Grade, finite, graded, listed
 from evenhand.bandit.evaluation.intervals import interval_of, kind_of
 from evenhand.bandit.evaluation.log import Log, check_propensities
+from evenhand.bandit.evaluation.said import ASKED, lines, measured
 from evenhand.bandit.evaluation.targets import Target, as_target
 from evenhand.core import html, validate
 from evenhand.core.errors import HINTED, EvenhandError, nearest
@@ -27,6 +29,7 @@ from evenhand.core.state import Array
 from evenhand.inference.means import CONFIDENCE
 from evenhand.inference.sums import simultaneous
 from evenhand.judgement.differences import compared, sentence
+from evenhand.messages.words import Words
 
 PART_NOTE = "the first fifth of the rounds chose the clip, and the others are judged"
 Targets = Mapping[str, Any] | Sequence[Any] | Target | str
@@ -67,11 +70,16 @@ class Evaluation:
     logged_shares: Array  # (items,), each item's share of the plays in the log
     clips: Mapping[str, float | None]  # largest weight, by target; None where nothing is clipped
     notes: tuple[str, ...] = ()  # how the log was changed when it was read, and what is known of the intervals
+    unit: str = ""  # of the rewards
 
     @property
     def grade(self) -> Grade:
         """The worst of the grades."""
         return max(self.grades.values(), key=lambda one: ANSWERS.index(one.answer))
+
+    def __str__(self) -> str:
+        """Whether the log can answer, the estimates, their differences, and what they rest on, a line each."""
+        return "\n".join(lines(self))
 
     def _repr_html_(self) -> str:
         """Whether the log can answer, the estimates with their intervals, and their differences, for a notebook."""
@@ -80,9 +88,10 @@ class Evaluation:
             Bar(name, one.value, low=one.interval.low, high=one.interval.high, colour=bool(place))
             for place, (name, one) in enumerate({LOGGED: self.logged, **self.estimates}.items())
         ]
-        chart = html.chart(bars, caption=f"mean reward per round, {self.estimator.upper()}; line: interval")
-        rest = (html.paragraph(one) for one in (*map(sentence, self.differences), *self.notes))
-        return html.notebook(html.paragraph("Can this log answer?", strong=True), *texts, chart, *rest)
+        chart = html.chart(bars, caption=f"mean {measured(self)}; {self.estimator.upper()}; line: interval")
+        said = (sentence(one, Words(self.unit)) for one in self.differences)
+        rest = (html.paragraph(one) for one in (*said, *self.notes))
+        return html.notebook(html.paragraph(ASKED, strong=True), *texts, chart, *rest)
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values.
@@ -97,6 +106,7 @@ class Evaluation:
             "estimator": self.estimator,
             "rounds": self.rounds,
             "rows": self.rows,
+            "unit": self.unit,
             "logged": self.logged.to_json(),
             "estimates": {name: one.to_json() for name, one in self.estimates.items()},
             "differences": finite([one.to_json() for one in self.differences]),
@@ -172,19 +182,23 @@ def evaluate(
     judged = _judged(whole, clip, estimator, limits)
     part = next(iter(judged.values())).target.log
     inner = simultaneous(confidence, len(pairs))
+    found = {name: one.estimate(kind, confidence, limits) for name, one in judged.items()}
+    estimates = {name: one for name, one in found.items() if name != LOGGED}
+    parts = {name: (one, found[name].interval) for name, one in judged.items()}
     return Evaluation(
         estimator=estimator,
         rounds=part.rounds,
         rows=part.rows,
         items=log.items,
-        estimates={name: one.estimate(kind, confidence, limits) for name, one in judged.items() if name != LOGGED},
-        logged=judged[LOGGED].estimate(kind, confidence, limits),
-        differences=tuple(judged[one].compared(judged[other], kind, inner, limits) for one, other in pairs),
-        grades={name: graded(one) for name, one in whole.items()},
+        estimates=estimates,
+        logged=found[LOGGED],
+        differences=tuple(_compared(parts[one], parts[other], kind, inner, limits) for one, other in pairs),
+        grades={name: graded(one, kind, found[name].interval, log.reading.unit) for name, one in whole.items()},
         shares={name: one.shares for name, one in whole.items()},
         logged_shares=as_logged(log).shares,
         clips={name: one.clip for name, one in judged.items() if name != LOGGED},
         notes=(*log.notes, *notes, *([PART_NOTE] if clip == SLOPE else [])),
+        unit=log.reading.unit,
     )
 
 
@@ -222,12 +236,22 @@ class _Judged:
         bias = 0.0 if self.bias is None else max(self.bias.value, 0.0)
         return Estimate(self.scores.value, self.scores.stderr, interval, bias)
 
-    def compared(self, other: _Judged, kind: str, confidence: float, limits: RewardRange | None) -> Difference:
-        """By how much it is above another, paired by round."""
-        known = [one for one in (self.bias, other.bias) if one is not None]
-        scores, bias = self.scores - other.scores, reduce(Scores.__add__, known) if known else None
-        interval = interval_of(kind, (self.target, other.target), scores, bias, confidence, limits)
-        return compared(self.target.name, other.target.name, scores.value, interval)
+
+def _compared(
+    first: tuple[_Judged, Interval],
+    second: tuple[_Judged, Interval],
+    kind: str,
+    confidence: float,
+    limits: RewardRange | None,
+) -> Difference:
+    """By how much a target is above another, paired by round; without an interval where one of the two has none."""
+    (one, _), (other, _) = first, second
+    known = [bias for bias in (one.bias, other.bias) if bias is not None]
+    scores, bias = one.scores - other.scores, reduce(Scores.__add__, known) if known else None
+    interval = next((part for _, part in (first, second) if part.claim == "not_claimed"), None)
+    if interval is None:
+        interval = interval_of(kind, (one.target, other.target), scores, bias, confidence, limits)
+    return replace(compared(one.target.name, other.target.name, scores.value, interval), value=scores.value)
 
 
 def _judged(
@@ -252,7 +276,8 @@ def _judged(
         used = limited(one, limit, estimator)
         cut = limits is not None and used.weight is not one.weight
         bias = bias_bound(used, estimator, limits) if cut and limits else None
-        found[name] = _Judged(one, ESTIMATORS[estimator][0](used), limit, bias)
+        unseen = Scores(math.nan, np.full(one.log.rounds, math.nan))  # what a model says of it is of other items
+        found[name] = _Judged(one, ESTIMATORS[estimator][0](used) if one.weight.any() else unseen, limit, bias)
     logged = as_logged(one.log)
     found[LOGGED] = _Judged(logged, ratio(logged.sums(logged.log.reward), logged.weights))
     return found
@@ -289,7 +314,8 @@ def _with_items(log: Log, targets: Mapping[str, Target]) -> tuple[Log, list[str]
     items = list(dict.fromkeys(item for target in targets.values() for item in target.items()))
     others = [name for name in log.items if name not in items]
     for name in items if len(others) <= HINTED else ():
-        near = [] if name in log.items else difflib.get_close_matches(name, others, n=1, cutoff=0.8)
+        near = [one for one in others if one.casefold() == name.casefold()]
+        near = [] if name in log.items else near or difflib.get_close_matches(name, others, n=1, cutoff=0.8)
         if near and re.sub(r"\d", "", name) != re.sub(r"\d", "", near[0]):  # variant 3 is not meant for variant 2
             raise EvenhandError(f"{name!r} is not in {log.source}; did you mean {near[0]!r}?")
     log = log.with_items(items)

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 
 from evenhand.bandit.arguments import RewardRange
-from evenhand.bandit.evaluation.chances import chances_change, mend, without_chance
+from evenhand.bandit.evaluation.chances import UNSEEN, chances_change, mend, without_chance
 from evenhand.bandit.evaluation.estimators import Scores
 from evenhand.bandit.evaluation.followed import Followed
 from evenhand.bandit.evaluation.log import Log
@@ -23,6 +23,7 @@ MANY = "there are many rounds"
 FIXED = "the log's policy did not learn"
 ALL_CHANCES = "one look needs all chances in every round, which only logs of two items say; use a sequence"
 CONTRADICTED = "no value agrees with the log: its propensities are wrong, or rows are missing"
+ALONE = "a single round does not show how rewards vary"
 PLANNED = "the number of rounds was fixed beforehand"
 SLOWLY = "no chance fell faster than 1/t"
 
@@ -33,7 +34,7 @@ Limits: TypeAlias = RewardRange | None  # the range of rewards, where it was sai
 def kind_of(log: Log, interval: str | None, limits: RewardRange | None) -> tuple[str, RewardRange | None]:
     """The kind of interval, and the range of rewards where it needs one."""
     if interval is None:
-        interval = "sequence" if not log.estimated and chances_change(log) else "normal"
+        interval = "sequence" if chances_change(log) else "normal"
     validate.one_of("interval", interval, tuple(INTERVALS))
     return interval, limits if interval == "normal" else limits or RewardRange(0.0, 1.0)
 
@@ -45,6 +46,8 @@ def normal(of: Pair, scores: Scores, bias: Scores | None, confidence: float, lim
     below, above = (scores, scores) if bias is None else (scores - bias, scores + bias)
     z = float(ndtri(0.5 + confidence / 2.0))
     low, high = below.value - z * below.stderr, above.value + z * above.stderr
+    if math.isnan(high - low):
+        return _unclaimed(confidence, ALONE)
     return Interval(low, high, confidence, "holds_if", (RIGHT, MANY, FIXED))
 
 
@@ -127,8 +130,10 @@ INTERVALS = {"normal": normal, "sequence": sequence, "one look": one_look}
 def interval_of(
     kind: str, of: Pair, scores: Scores, bias: Scores | None, confidence: float, limits: Limits
 ) -> Interval:
-    """An interval of some kind; none where an item that a target plays had no chance."""
+    """An interval of some kind; none where a target has none, or plays an item that had no chance."""
     for one in of:
+        if one is not None and not one.weight.any():
+            return _unclaimed(confidence, UNSEEN)
         if one is not None and (rounds := without_chance(one) > 0.0).any():
             return _unclaimed(confidence, mend(one, rounds))
     return INTERVALS[kind](of, scores, bias, confidence, limits)

@@ -7,13 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from evenhand.bandit.evaluation.chances import ALIKE, circumstances
+from evenhand.bandit.evaluation.chances import ALIKE, FOLDS, circumstances
 from evenhand.bandit.evaluation.log import Log
 from evenhand.bandit.evaluation.table import Index
-from evenhand.core.errors import DataError
+from evenhand.core.errors import DataError, number_of
 from evenhand.core.state import Array
 
-FOLDS = 5
 STRETCHES = (1, 4, 16, 64)  # of time, within which the policy is taken for the same
 REST = 0.001  # of the chances of a policy, which rounding may leave
 
@@ -48,13 +47,17 @@ def estimated(log: Log, seed: int = 0) -> Log:
     Econometrics Journal 2018 (cross-fitting).
     """
     if log.rows > log.rounds:
-        raise DataError(f"{log.source} has decisions with several rows, whose propensities cannot be estimated")
+        raise DataError(
+            f"{log.source} has decisions with several rows, whose propensities cannot be estimated; where "
+            "they were chosen position by position, estimate each position by itself: rounds='row'"
+        )
     base, fold = circumstances(log), np.random.default_rng(seed).integers(FOLDS, size=log.rows)
     able = log.sets.sum(axis=1)[log.available]
     tries = [_shares(log, base * count + np.arange(log.rows) * count // log.rows, fold, able) for count in STRETCHES]
     best = int(np.argmax([np.log(one).sum() for one in tries]))
+    stretches = number_of(STRETCHES[best], "stretch", "stretches")
     note = (
-        f"the propensities were estimated, in {STRETCHES[best]} stretches of time: the estimates hold only if the "
+        f"the propensities were estimated, in {stretches} of time: the estimates hold only if the "
         "policy looked at nothing but who was available, the position and the time"
     )
     return replace(log, propensity=tries[best], plays=None, notes=(*log.notes, note), estimated=True)

@@ -48,19 +48,26 @@ class Replay:
     shares: Array  # (items,), of its rounds
     logged: float  # the mean reward in the log
     notes: tuple[str, ...] = ()
+    unit: str = ""  # of the rewards
 
-    def __str__(self) -> str:
-        """What it earned, in a sentence."""
+    @property
+    def sentence(self) -> str:
+        """What it earned."""
+        unit = self.unit and f" {self.unit}"
         return (
             f"{self.policy} decided {self.rounds:,} rounds of its own out of {self.of:,} in the log, and earned "
-            f"{self.reward:.3g} per round, between {self.interval.low:.3g} and {self.interval.high:.3g}; the log's "
-            f"policy earned {self.logged:.3g}"
+            f"{self.reward:.3g}{unit} per round, between {self.interval.low:.3g} and {self.interval.high:.3g}; "
+            f"the log's policy earned {self.logged:.3g}{unit}"
         )
+
+    def __str__(self) -> str:
+        """The sentence and the notes, a line each."""
+        return "\n".join([self.sentence, *self.notes])
 
     def _repr_html_(self) -> str:
         """The sentence and the shares, for a notebook."""
         bars = [Bar(name, float(share)) for name, share in zip(self.items, self.shares, strict=True)]
-        texts = (html.paragraph(one) for one in (str(self), *self.notes))
+        texts = (html.paragraph(one) for one in (self.sentence, *self.notes))
         return html.notebook(*texts, html.chart(bars, caption=f"shares of the rounds of {self.policy}"))
 
     def to_json(self) -> dict[str, Any]:
@@ -83,6 +90,7 @@ def replay(
     rewards: tuple[float, float] | None = None,
     chance: float | None = None,
     importing: Callable[[str], Any] | None = None,
+    **more: Any,
 ) -> Replay:
     """Let a policy that learns decide the rounds of another policy's log by itself.
 
@@ -103,6 +111,7 @@ def replay(
         chance: c, in (0, 1]; None: the smallest propensity in the log. A larger one accepts more rounds, but too few in
             which an item with a smaller propensity played.
         importing: how to find a part or an algorithm ``module:name``; None refuses them.
+        **more: further parameters of the algorithm, such as ``fractions=0.1``.
 
     Returns:
         The accepted rounds, the mean reward in them with its interval, and the shares of the items.
@@ -129,7 +138,7 @@ def replay(
     events = _Events.of(log)
     smallest = float(events.propensity.min())
     accept = smallest if chance is None else validate.number("chance", chance, 1e-9, 1.0)
-    name, made = policy_of(log, policy, parameters, max(1, round(accept * len(events.item))), importing)
+    name, made = policy_of(log, policy, {**parameters, **more}, max(1, round(accept * len(events.item))), importing)
     if made.in_order and events.late:
         raise EvenhandError(f"{name} learns from the round just decided only; the log has rewards that came later")
     rare = float((events.propensity < accept * (1.0 - 1e-9)).mean())
@@ -145,6 +154,7 @@ def replay(
         items=log.items,
         shares=plays / max(rounds, 1),
         logged=float(log.reward.mean()),
+        unit=log.reading.unit,
         notes=(
             *log.notes,
             *([TOO_FEW.format(rounds)] if rounds < FEW else []),

@@ -7,12 +7,14 @@ from collections.abc import Iterator
 
 from evenhand.bandit.evaluation.evaluation import Evaluation
 from evenhand.bandit.evaluation.followed import LOGGED
+from evenhand.bandit.evaluation.said import measured
 from evenhand.core import html
 from evenhand.core.errors import number_of
 from evenhand.judgement.differences import claimed, sentence
 from evenhand.judgement.sentences import percent, plays
 from evenhand.messages.audit_text import harmless
 from evenhand.messages.prices import Price, ranged
+from evenhand.messages.words import Words
 
 TEXTS = ("does the interval hold?",)
 ENDS = ("at least (95%)", "at most (95%)")
@@ -31,7 +33,7 @@ def report(name: str, found: Evaluation | None, price: Price) -> str:
     """
     size = "" if found is None else f"{number_of(found.rounds, 'round')}, {number_of(len(found.items), 'item')}. "
     sections = {"What promises would cost": _cost(price), "What is known of the arms": _arms(price)}
-    sections |= {} if found is None else {"What other policies would have earned": _earned(found, price.unit)}
+    sections |= {} if found is None else {"What other policies would have earned": _earned(found)}
     rests = [*price.assumptions, *(found.notes if found else ())]
     rests += [price.holds] if price.premises else []
     sections |= {"What this rests on": iter(map(_said, rests))}
@@ -66,18 +68,18 @@ def _arms(price: Price) -> Iterator[str]:
     yield html.table(("arm", mean, *ENDS, _with_unit("one point costs", price.unit), share), rows)
 
 
-def _earned(found: Evaluation, unit: str) -> Iterator[str]:
+def _earned(found: Evaluation) -> Iterator[str]:
     """Whether the log can answer, and the estimates with their differences."""
     yield from map(_said, map(str, found.grades.values()))
     known = {LOGGED: found.logged, **found.estimates}
     bars = [html.Bar(name, one.value, None, one.interval.low, one.interval.high) for name, one in known.items()]
-    yield html.chart(bars, caption="mean reward per round; line: interval")
+    yield html.chart(bars, caption=f"mean {measured(found)}; line: interval")
     rows = [
         (harmless(name), *map(_number, (one.value, one.interval.low, one.interval.high)), claimed(one.interval))
         for name, one in known.items()
     ]
-    yield html.table(("policy", _with_unit("reward per round", unit), *ENDS, *TEXTS), rows, texts=TEXTS)
-    yield from (_said(sentence(one)) for one in found.differences)
+    yield html.table(("policy", measured(found), *ENDS, *TEXTS), rows, texts=TEXTS)
+    yield from (_said(sentence(one, Words(found.unit))) for one in found.differences)
 
 
 def _with_unit(head: str, unit: str) -> str:
