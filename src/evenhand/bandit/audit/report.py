@@ -29,7 +29,7 @@ SHOWN = 200  # rows of a table
 NAMED = 20  # promises that have ended, and of those that are not kept the ones that are explained
 URGENCY = ("missed", "undecided", None, "kept")
 NOT_YET = "not yet begun"
-TEXTS = ("verdict", "why", "note", "the first is", "does the interval hold?", "arms")  # heads of texts
+TEXTS = ("verdict", "why", "note", "the first is", "does the interval hold?", "members")  # heads of texts
 LOW, HIGH = "at least (95%)", "at most (95%)"
 MEANS = "mean reward of all plays so far; line: 95% interval"
 INTERVALS = (
@@ -151,7 +151,7 @@ def _promised(audit: Audit) -> Iterator[str]:
     names = {one.arm: _name(one) for one in audit.lines}
     members = [", ".join(names.get(arm, arm) for arm in one.arms) if one.kind == "group" else "" for one in bounds]
     cells = [(*row, *rest) for row, *rest in zip(rows, verdicts, members, strict=True)]
-    yield _table(audit, _places(*heads, "verdict", "arms"), cells)
+    yield _table(audit, _places(*heads, "verdict", "members"), cells)
     ended = [line for line in audit.ledger if line.until is not None]
     yield "<h4>Promises that have ended</h4>" if ended else ""
     heads, *rows = text.ledger_rows(ended[-NAMED:])
