@@ -56,7 +56,7 @@ class Price(Answer):
     missed: float | None  # what that policy misses of `best` per round in these rounds without a promise
     curve: tuple[PricePoint, ...]  # by promise
     by_arm: tuple[ArmPrice, ...]  # by arm
-    recommended: str  # name of the algorithm to take
+    recommended: str  # name of the algorithm to take; of an allocation its own
     parameters: Mapping[str, Any]  # of it, besides the promise
     claim: Claim  # of the intervals: `holds_if` the premises are true; `holds` where means are known
     premises: tuple[str, ...]  # of the intervals: clauses without a full stop
