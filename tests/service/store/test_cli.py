@@ -90,7 +90,8 @@ def test_export_writes_the_log(run: Run, ending: str) -> None:
 
 def test_export_estimates_where_asked(run: Run) -> None:
     assert run("export", "films", "log.csv")[0] == 0
-    assert "is not a propensity" in refused(run, "evaluate", "log.csv", "--shares", "uniform", "--missing", "zero")
+    wrong = refused(run, "evaluate", "log.csv", "--shares", "uniform", "--missing", "zero")
+    assert "rows with a blank 'propensity_score', which `evenhand export --estimate` estimates" in wrong
     assert run("export", "films", "log.csv", "--estimate") == (0, "", "wrote 2 rows to log.csv\n")
     assert read_log("log.csv", missing="zero").propensity.tolist() == [1.0, 1.0]
 
