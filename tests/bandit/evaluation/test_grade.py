@@ -195,4 +195,4 @@ def test_no_item_has_more_than_its_place_in_a_round_of_several_plays() -> None:
     log = Log.of(pd.DataFrame(rows | {"item_id": items, "propensity_score": 0.5}))
     assert "of all plays 'a' can have up to 0.5, and fixed shares gives it 1" in grade(log, {"a": 1.0}).reasons[0]
     assert grade(log, {"a": 0.5, "b": 0.5}).answer == "yes"
-    assert "reward per play" in str(evaluate(log, "uniform"))
+    assert "uniform: 1 per play, between" in str(evaluate(log, "uniform"))

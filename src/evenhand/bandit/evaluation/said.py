@@ -34,7 +34,12 @@ def size_of(found: Evaluation) -> str:
 
 def measured(found: Evaluation) -> str:
     """What is estimated: of rounds of several plays, the reward of one of them."""
-    return f"reward per {'play' if found.rows > found.rounds else 'round'}" + (found.unit and f", {found.unit}")
+    return f"reward per {per(found)}" + (found.unit and f", {found.unit}")
+
+
+def per(found: Evaluation) -> str:
+    """Of what the reward is."""
+    return "play" if found.rows > found.rounds else "round"
 
 
 def claim(found: Evaluation) -> str:
@@ -56,8 +61,8 @@ def lines(found: Evaluation) -> Iterator[str]:
     for name, one in {LOGGED: found.logged, **found.estimates}.items():
         low, high, sure = one.interval.low, one.interval.high, f"({100.0 * one.interval.confidence:.4g}%)"
         ends = f", between {low:.3g} and {high:.3g} {sure}" if math.isfinite(high - low) else ""
-        value = f"{one.value:.4g}" if math.isfinite(one.value) else "unknown"
-        yield f"{name}: {measured(found)} {value}{ends}"
+        value = Words(found.unit).amount(f"{one.value:.4g}") if math.isfinite(one.value) else "unknown"
+        yield f"{name}: {value}" + f" per {per(found)}" * (value != "unknown") + ends
     yield from (sentence(one, Words(found.unit)) for one in found.differences)
     yield claim(found)
     yield from found.notes
