@@ -14,7 +14,7 @@ from evenhand.bandit.audit.costing import shares_for
 from evenhand.bandit.audit.differences import MOST, differences, named
 from evenhand.bandit.record import Record
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError, number_of, shown
+from evenhand.core.errors import EvenhandError, nearest, number_of, shown
 from evenhand.core.intervals import Claim
 from evenhand.core.state import Array, Mask
 from evenhand.inference.stopping import FARTHEST, BestArms, best_arms, gaining, rounds_to_go
@@ -57,9 +57,13 @@ def question(account: Account, delta: float, epsilon: float, best: int | str | N
                 f"must be a number of arms, as promises to more than {BOUNDED} are not followed", "best"
             )
         return Question(delta, epsilon, PROMISES)
+    if isinstance(best, str):
+        raise EvenhandError(
+            f"must be a number of arms or 'promises', got {shown(best)}{nearest(best, [PROMISES])}", "best"
+        )
     count = account.plays if best is None else validate.whole("best", best)
     if count > active:
-        raise EvenhandError(f"must be at most {active}, as no more arms play, got {count}", "best")
+        raise EvenhandError(f"must be at most {active}, the number of arms, got {count}", "best")
     return Question(delta, epsilon, count)
 
 

@@ -100,7 +100,18 @@ def stored_report(database: Database, name: str, now: float) -> str:
 
 @dataclass(frozen=True)
 class ReadDifferences(Reading[Differences]):
-    """Read differences of mean rewards; the arguments are those of `evenhand.Bandit.differences`."""
+    """Read differences of mean rewards; the arguments are those of `evenhand.Bandit.differences`.
+
+    Example:
+        >>> import tempfile
+        >>> from evenhand.service import ReadDifferences, Store
+        >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
+        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+        True
+        >>> [(one.first, one.second, one.verdict) for one in store.run("drinks", ReadDifferences()).differences]
+        [('tea', 'coffee', 'undecided')]
+        >>> store.close()
+    """
 
     kind: ClassVar[str] = "differences"
     control: str | None = None
