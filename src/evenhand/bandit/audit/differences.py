@@ -119,7 +119,7 @@ def _compared(record: Record, control: str | None, of: str) -> Compared:
     else:
         groups = record.policy.groups
         if not groups:
-            raise EvenhandError(f"{record.label} has no groups that could be compared: compare arms instead")
+            raise EvenhandError(f"must be 'arms', as {record.label} has no groups", "of")
         names, rows = [], []
         for group in groups:
             row = np.zeros(len(active))
