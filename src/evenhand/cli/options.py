@@ -89,7 +89,10 @@ Window = Annotated[
 ]
 LogRewards = Annotated[
     str | None,
-    typer.Option(metavar="LOW,HIGH", help="Smallest and largest possible reward. Kept beside the file. Default: 0,1."),
+    typer.Option(
+        metavar="LOW,HIGH",
+        help="Smallest and largest possible reward. Kept beside the file. Default: 0,1; for a price those in the log.",
+    ),
 ]
 Unit = Annotated[
     str | None, typer.Option(metavar="UNIT", help="Unit of rewards, such as '€'. Kept beside the file as well.")

@@ -12,6 +12,7 @@ from evenhand.core.state import Array, Mask
 from evenhand.environment.availability import Joint
 from evenhand.inference.means import CONFIDENCE, shrunk
 from evenhand.inference.sequences import mean_rewards
+from evenhand.inference.sums import simultaneous
 from evenhand.judgement.merits import allowed_shares
 from evenhand.messages.answers import Cost
 from evenhand.policy.shares import proportional
@@ -165,7 +166,7 @@ def deserved_shares(account: Account) -> Array:
 
 def scaled_means(account: Account, counted: Mask, beforehand: bool = False) -> tuple[Array, Array]:
     """Intervals of the mean rewards of some arms, scaled to [0, 1], that hold for all of these together."""
-    confidence = 1.0 - (1.0 - CONFIDENCE) / np.count_nonzero(counted)
+    confidence = simultaneous(CONFIDENCE, int(np.count_nonzero(counted)))
     plays, sums = account.learned_plays * beforehand, account.learned_sums * beforehand
     rewards = ((account.pulls + plays)[counted], (account.certain + plays)[counted], (account.sums + sums)[counted])
     low, high = mean_rewards(*rewards, account.limits, confidence)

@@ -16,7 +16,7 @@ from evenhand.bandit.arguments import RewardRange
 from evenhand.bandit.evaluation.clipping import PART, SLOPE, bias_bound, limited, slope
 from evenhand.bandit.evaluation.estimators import ESTIMATORS, Scores, ratio
 from evenhand.bandit.evaluation.followed import LOGGED, Followed, Model, as_logged, followed
-from evenhand.bandit.evaluation.grade import ANSWERS, Grade, finite, graded, listed
+from evenhand.bandit.evaluation.grade import ANSWERS, Grade, graded, listed
 from evenhand.bandit.evaluation.intervals import interval_of, kind_of
 from evenhand.bandit.evaluation.log import Log, check_propensities
 from evenhand.bandit.evaluation.said import ASKED, lines, measured
@@ -30,6 +30,7 @@ from evenhand.inference.means import CONFIDENCE
 from evenhand.inference.sums import simultaneous
 from evenhand.judgement.differences import compared, sentence
 from evenhand.messages.words import Words
+from evenhand.simulation.files import without_infinities
 
 PART_NOTE = "the first fifth of the rounds chose the clip, and the others are judged"
 Targets = Mapping[str, Any] | Sequence[Any] | Target | str
@@ -50,7 +51,7 @@ class Estimate:
         Returns:
             The fields by their names; None for what is unknown.
         """
-        found: dict[str, Any] = finite(asdict(self))
+        found: dict[str, Any] = without_infinities(asdict(self))
         return found
 
 
@@ -109,7 +110,7 @@ class Evaluation:
             "unit": self.unit,
             "logged": self.logged.to_json(),
             "estimates": {name: one.to_json() for name, one in self.estimates.items()},
-            "differences": finite([one.to_json() for one in self.differences]),
+            "differences": without_infinities([one.to_json() for one in self.differences]),
             "shares": {
                 item: {name: float(column[place]) for name, column in columns.items()}
                 for place, item in enumerate(self.items)

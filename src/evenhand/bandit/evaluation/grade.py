@@ -18,6 +18,7 @@ from evenhand.core.errors import number_of
 from evenhand.core.intervals import Interval
 from evenhand.core.state import Array
 from evenhand.inference.tails import pareto_k
+from evenhand.simulation.files import without_infinities
 
 HEAVY = 0.05  # part of all weight above which there is a warning about a single play
 THIN = 0.01  # effective plays, as a part of all, below which there is a warning
@@ -72,17 +73,8 @@ class Grade:
         Returns:
             The fields by their names; None for what is not finite.
         """
-        found: dict[str, Any] = finite(asdict(self))
+        found: dict[str, Any] = without_infinities(asdict(self))
         return found
-
-
-def finite(value: Any) -> Any:
-    """Plain JSON values with None for numbers that are not finite."""
-    if isinstance(value, dict):
-        return {name: finite(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [finite(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def graded(target: Followed, kind: str, interval: Interval, unit: str = "") -> Grade:

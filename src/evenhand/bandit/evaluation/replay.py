@@ -12,7 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.bandit.arguments import RewardRange, by_arm
-from evenhand.bandit.evaluation.grade import finite
 from evenhand.bandit.evaluation.log import Log, check_propensities
 from evenhand.bandit.record import label_of, policy_for, split
 from evenhand.core import html, validate
@@ -25,6 +24,7 @@ from evenhand.inference.means import CONFIDENCE
 from evenhand.inference.sums import Sums, mean
 from evenhand.messages.changes import VALUES
 from evenhand.policy.composition import Policy
+from evenhand.simulation.files import without_infinities
 
 FEW = 100  # accepted rounds below which a note says that they are few
 TOO_FEW = (
@@ -77,7 +77,7 @@ class Replay:
             The fields by their names, shares by item; None for what is unknown.
         """
         shares = dict(zip(self.items, self.shares.tolist(), strict=True))
-        found: dict[str, Any] = finite(asdict(self) | {"shares": shares})
+        found: dict[str, Any] = without_infinities(asdict(self) | {"shares": shares})
         return found
 
 
