@@ -36,6 +36,8 @@ class Answers:
     places: NDArray[np.intp]  # (n,) flat place of the pull, lane · arms + arm
     delays: Numbers  # (n,) rounds since the pull; 0 for the round that ends now
     rewards: Array  # (n,) on the scale [0, 1]
+    situation: Array | None = None  # (n, d) features of the situation at the pull; None: there are none
+    arms: Array | None = None  # (n, d_arm) features of the pulled arm; None: there are none
 
     @classmethod
     def at_once(cls, received: NDArray[np.generic], rewards: NDArray[np.generic]) -> Answers:

@@ -24,6 +24,30 @@ Shape = tuple[int, ...]
 T = TypeVar("T")
 
 
+class FeatureShape(tuple[int, ...]):
+    """The shape of a state's arrays, (arms,) or (lanes, arms), where decisions come with features.
+
+    Args:
+        shape: (arms,) or (lanes, arms).
+        situation: number of columns of the situation, d.
+        arms: number of columns of every arm.
+
+    Example:
+        >>> shape = FeatureShape((2, 3), situation=5, arms=1)
+        >>> shape, shape.situation, shape.columns
+        ((2, 3), 5, (5, 1))
+    """
+
+    situation: int
+    columns: tuple[int, int]  # of the situation, and of every arm
+
+    def __new__(cls, shape: Shape, situation: int, arms: int = 0) -> FeatureShape:
+        """See the class."""
+        made = super().__new__(cls, shape)
+        made.situation, made.columns = situation, (situation, arms)
+        return made
+
+
 @dataclass(slots=True)
 class Tally:
     """How often each arm was played and what came back; always ``received <= pulls``.
@@ -63,6 +87,8 @@ class Observation:
     """
 
     available: Mask | None = None  # (…, arms) or (arms,), True where an arm can play; None: all can
+    situation: Array | None = None  # (…, d) features of the situation, encoded; None: there are none
+    arms: Array | None = None  # (…, arms, d_arm) features of the arms, encoded; None: there are none
 
 
 #: Every arm can play, and nothing else is known.
@@ -92,6 +118,10 @@ class Decision:
     inclusion: NDArray[Any]  # (…, arms) probability of playing, given also what was drawn before the selection
     chosen: Mask | None = None  # (…, 1) True in the lanes that chose anew; None: all
     hold: Any = None  # what chance decided of how long the choice lasts, for the hold; None: nothing
+    # (…, 1) the largest score compared less the smallest, cut to [0, 1]; None: no part asks for it
+    spread: Array | None = None
+    situation: Array | None = None  # (…, d) as observed; None: the policy goes by no features
+    arms: Array | None = None  # (…, arms, d_arm) as observed
 
 
 @dataclass(slots=True)

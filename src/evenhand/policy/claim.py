@@ -9,7 +9,7 @@ import numpy as np
 
 from evenhand.core.by_default import by_default
 from evenhand.core.dataclasses import dataclass
-from evenhand.core.state import Array, State
+from evenhand.core.state import Array, Mask, State
 from evenhand.policy.accounts import owed
 from evenhand.policy.merit import Merit
 from evenhand.policy.part import Composition, PolicyPart
@@ -51,6 +51,16 @@ def deficits(fractions: Array, rounds: int, state: State) -> Array:
     begun, pulls = state.begun, state.tally.pulls
     deficit: Array = owed(fractions, rounds, pulls) if begun is None else begun.owed(fractions, rounds, pulls)
     return deficit
+
+
+def spread(score: Array, available: Mask | None) -> Array:
+    """The largest score less the smallest of the arms that can play, each cut to [0, 1]; (…, 1)."""
+    score = np.minimum(np.maximum(score, 0.0), 1.0)
+    largest, smallest = score, score
+    if available is not None:
+        largest, smallest = np.where(available, score, -np.inf), np.where(available, score, np.inf)
+    width = largest.max(axis=-1, keepdims=True) - smallest.min(axis=-1, keepdims=True)
+    return np.asarray(np.maximum(width, 0.0))  # no arm may be available
 
 
 def weighed(weights: Array, score: Array) -> Array:
@@ -155,7 +165,9 @@ class Fairness(PolicyPart, ABC):
         return None
 
     def refuses(self, policy: Composition) -> str | None:
-        """Scores of another kind than it works with."""
+        """Scores of another kind than it works with, and rounds without any."""
+        if self.traits.scaled and not (policy.hold.traits.idle and policy.schedule.traits.idle):
+            return f"{type(self).__name__} needs scores in every round: use hold=EveryRound() and no schedule"
         takes, gives = self.traits.takes, policy.index.traits.gives or "means"
         if takes in ("", gives):
             return None

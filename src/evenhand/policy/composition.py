@@ -19,6 +19,7 @@ from evenhand.core.parts import Part, build, part, rules_of
 from evenhand.core.state import (
     Array,
     Decision,
+    FeatureShape,
     Feedback,
     Mask,
     Observation,
@@ -32,7 +33,7 @@ from evenhand.core.state import (
 )
 from evenhand.core.streams import among
 from evenhand.policy.accounts import BILLION, Accounts
-from evenhand.policy.claim import Claim, Fairness, Group, Ranking, Shares
+from evenhand.policy.claim import Claim, Fairness, Group, Ranking, Shares, spread
 from evenhand.policy.evidence import Evidence
 from evenhand.policy.fairness import NoPromise
 from evenhand.policy.hold import EveryRound, Hold
@@ -213,6 +214,16 @@ class Policy(Part):
         return any(one.traits.named for one in parts_in(self))
 
     @cached_property
+    def contextual(self) -> bool:
+        """Whether it goes by features, and has to be told those of the pull of each reward."""
+        return any(one.traits.contextual for one in parts_in(self))
+
+    @cached_property
+    def _scaled(self) -> bool:
+        """Whether a part needs the spread of the scores."""
+        return self.fairness.traits.scaled
+
+    @cached_property
     def in_order(self) -> bool:
         """Whether it has to be shown every round in order, as it learns from the round just decided only."""
         return self.index.traits.in_order
@@ -242,18 +253,40 @@ class Policy(Part):
             largest += arms + 4.0 * float(np.sqrt(exploring * rounds))
         return self.fairness.allowance(arms, rounds, self.plays) * largest + self.schedule.rounds(arms)
 
-    def start(self, arms: int, lanes: int | None = None, unit: Unit | None = None) -> State:
+    def start(
+        self,
+        arms: int,
+        lanes: int | None = None,
+        unit: Unit | None = None,
+        columns: tuple[int, int] | None = None,
+    ) -> State:
         """The state before the first round.
 
         Args:
             arms: number of arms, K ≥ m.
             lanes: number of independent replications that run side by side; None for a single one without a lane axis.
             unit: of the rewards, in which penalties are given; None for the scale [0, 1].
+            columns: of the encoded features, of the situation and of every arm; None where decisions come without.
 
         Raises:
-            EvenhandError: there are fewer arms than plays, a parameter has another number of arms, or a share could
-                exceed one.
+            EvenhandError: there are fewer arms than plays, a parameter has another number of arms, a share could
+                exceed one, or the policy goes by features and there are none.
         """
+        self._check(arms, lanes)
+        if self.contextual and not any(columns or ()):
+            raise EvenhandError(f"{type(self.index).__name__} goes by features: declare them, or use another index")
+        shape: Shape = (arms,) if lanes is None else (validate.whole("lanes", lanes), arms)
+        if columns is not None:
+            shape = FeatureShape(shape, *columns)
+        memories = {slot: _memory(getattr(self, slot), shape) for slot in REMEMBERING}
+        return State(round=0, tally=self._tally(shape), plays=self.plays, unit=unit, **memories)
+
+    def _tally(self, shape: Shape) -> Tally:
+        """A tally of nothing."""
+        return Tally.empty(shape, Cohorts.empty(shape, self._tests_delays) if self.named else None)
+
+    def _check(self, arms: int, lanes: int | None) -> None:
+        """Refuse a number of arms that the policy is not for."""
         validate.whole("arms", arms)
         if self.plays > arms:
             are = "is" if arms == 1 else "are"
@@ -265,10 +298,6 @@ class Policy(Part):
         self.fairness.check(arms, self.plays)
         self.schedule.check(arms, self.plays)
         self._check_floor(arms)
-        shape = (arms,) if lanes is None else (validate.whole("lanes", lanes), arms)
-        memories = {slot: _memory(getattr(self, slot), shape) for slot in REMEMBERING}
-        cohorts = Cohorts.empty(shape, self._tests_delays) if self.named else None
-        return State(round=0, tally=Tally.empty(shape, cohorts), plays=self.plays, unit=unit, **memories)
 
     def _check_floor(self, arms: int) -> None:
         """Refuse promises for which an exploration floor leaves too few rounds."""
@@ -312,7 +341,7 @@ class Policy(Part):
 
         Args:
             state: before the round.
-            observation: what is known of it: who is available.
+            observation: what is known of it: who is available, and the features.
             rng: for what is drawn.
             propensities: whether they are wanted where they take a selection of their own, as for choices that a coin
                 ends; simulations save the time.
@@ -322,7 +351,9 @@ class Policy(Part):
         """
         if observation.available is not None:
             observation = _in_shape(observation, observation.available, state)
-        held = chance = chosen = None
+        if self.contextual and observation.situation is observation.arms is None:
+            raise EvenhandError("the policy goes by features, and the observation has none", "features")
+        held = chance = chosen = score = None
         if self._may_hold:
             held, chance = self.hold.continued(state, observation, rng)
             if held is None:
@@ -346,7 +377,12 @@ class Policy(Part):
         chances = inclusion if known == INCLUSION else None
         if known == GIVEN and propensities:
             chances = self._propensities(state, observation, held, chosen)
-        return Decision(state.round + 1, played, chances, observation.available, inclusion, chosen, chance)
+        decision = Decision(state.round + 1, played, chances, observation.available, inclusion, chosen, chance)
+        if self._scaled and score is not None:
+            decision.spread = spread(score, observation.available)
+        if self.contextual:
+            decision.situation, decision.arms = observation.situation, observation.arms
+        return decision
 
     def _propensities(
         self, state: State, observation: Observation, held: Mask | None, chosen: Mask | None
@@ -399,6 +435,13 @@ class Policy(Part):
             feedback = Feedback(feedback.received * credited, feedback.rewards * credited)
         tally.received += feedback.received
         tally.rewards += feedback.rewards
+        if self.contextual and (
+            feedback.answers is None or feedback.answers.situation is feedback.answers.arms is None
+        ):
+            raise EvenhandError(
+                "the policy learns from features: give each reward those of its pull, "
+                "Feedback(received, rewards, answers=Answers(places, delays, rewards, situation, arms))"
+            )
         if tally.cohorts is not None:
             answers = feedback.answers
             if answers is None:
@@ -457,8 +500,7 @@ class Policy(Part):
             selected, share = self._selected(self.index.score(state, observation, rng), state, observation, rng)
             selected, share = selected[lanes], share[lanes]
         else:
-            available = None if observation.available is None else observation.available[lanes]
-            state, observation, rng = rows(state, lanes), Observation(available), among(rng, chosen)
+            state, observation, rng = rows(state, lanes), rows(observation, lanes), among(rng, chosen)
             selected, share = self._selected(self.index.score(state, observation, rng), state, observation, rng)
         played, inclusion = held.copy(), held.astype(share.dtype)
         played[lanes], inclusion[lanes] = selected, share
@@ -522,7 +564,7 @@ class Policy(Part):
         """The records of a reward of one arm; None where a part that learns from feedback has none of its own."""
         parts = [(slot, self.parts[slot]) for slot, _ in self._after_feedback]
         all_have = all("after_reward" in vars(type(one)) for _, one in parts)
-        if type(self) is not Policy or self.named or self._may_hold or not all_have:
+        if type(self) is not Policy or self.named or self.contextual or self._may_hold or not all_have:
             return None
         return tuple((slot, one.after_reward) for slot, one in parts)
 
@@ -556,7 +598,8 @@ class Policy(Part):
         Raises:
             EvenhandError: a part remembers something for which it does not say what new arms start with.
         """
-        tally = grown(state.tally, self.start(arms, unit=state.unit).tally)
+        self._check(arms, None)
+        tally = grown(state.tally, self._tally((arms,)))
         begun = None if state.begun is None else grown(state.begun, Accounts.opened((arms,)))
         memories = {slot: one.grow(getattr(state, slot), arms) for slot, one in self.parts.items()}
         return dataclasses.replace(state, tally=tally, begun=begun, **memories)
@@ -677,8 +720,8 @@ def _in_shape(observation: Observation, given: Mask, state: State) -> Observatio
             raise EvenhandError(f"must be true or false, one per arm, got {shown(given)}", "available")
         available = available.astype(bool)
     if available.shape == shape:
-        return observation if available is given else Observation(available)
+        return observation if available is given else dataclasses.replace(observation, available=available)
     try:
-        return Observation(np.broadcast_to(available, shape))
+        return dataclasses.replace(observation, available=np.broadcast_to(available, shape))
     except ValueError:
         raise EvenhandError(f"has shape {available.shape}, this policy needs {shape}", "available") from None

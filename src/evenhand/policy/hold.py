@@ -33,6 +33,8 @@ class Hold(PolicyPart):
     def refuses(self, policy: Composition) -> str | None:
         """Shares that it could not keep, and evidence for which it has no rewards."""
         own = type(self).__name__
+        if policy.contextual and not self.traits.idle:
+            return f"{own} holds a choice whatever the features of its rounds are: use hold=EveryRound()"
         if policy.named and self.traits.halved:
             return (
                 f"{own} with credit='second_half' needs anonymous sums, but counts by age need rewards that "

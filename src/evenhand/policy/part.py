@@ -39,6 +39,8 @@ class Traits:
     closed: bool = False  # an index or a hold that is random: whether its `propensity` has a closed form
     bounded: bool = False  # whether it needs rewards of a finite range
     named: bool = False  # whether it needs feedback that names the pull of each reward
+    contextual: bool = False  # an index: whether it goes by features, and needs those of the pull of each reward
+    scaled: bool = False  # a fairness part: whether it needs the spread of the scores in every decision
     tests_delays: bool = False  # whether it tests if rewards depend on their delay
     # an index: whether it weighs a reward by the probabilities of the round in which it arrives, and so has to be shown
     # every round in order, also one in which nothing arrived
@@ -352,3 +354,7 @@ class Composition(Protocol):
     @property
     def named(self) -> bool:
         """Whether the policy needs feedback that names the pull of each reward."""
+
+    @property
+    def contextual(self) -> bool:
+        """Whether the policy goes by features."""

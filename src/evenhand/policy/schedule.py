@@ -90,6 +90,8 @@ class Schedule(PolicyPart):
             return None
         if not policy.hold.traits.idle:
             return f"{own} decides single rounds, but {hold} holds choices for several rounds: use one of them"
+        if policy.contextual:
+            return f"{own} plans rounds whatever their features are: use an index without features, or no schedule"
         if self.traits.alone and not policy.fairness.traits.idle:
             return f"{own} decides every round itself and keeps no promise: use fairness=NoPromise(), or no schedule"
         if self.traits.free and policy.named:
