@@ -215,7 +215,7 @@ class Policy(Part):
 
     @cached_property
     def contextual(self) -> bool:
-        """Whether it goes by features, and has to be told those of the pull of each reward."""
+        """Whether it goes by features, and learns from each reward with those of its pull."""
         return any(one.traits.contextual for one in parts_in(self))
 
     @cached_property
