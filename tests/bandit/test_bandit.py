@@ -127,6 +127,16 @@ def test_every_algorithm_is_tested() -> None:
     assert set(PARAMETERS) == set(ALGORITHMS)
 
 
+def test_arms_that_can_play_are_named_by_keyword_only() -> None:
+    """What stands first are features: a list there is an old habit, and not silently taken for anything."""
+    bandit = Bandit(["tea", "coffee"], "ucb1")
+    with pytest.raises(EvenhandError, match=r"without features; arms that can play are given as available="):
+        bandit.decide(["tea"])  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="positional"):
+        bandit.decide(None, ["tea"])  # type: ignore[call-arg]
+    assert bandit.round == 0
+
+
 # --- The plain policy by hand -----------------------------------------------------------------------------------------
 
 
@@ -162,7 +172,7 @@ def test_decides_as_the_plain_policy(name: str, plays: int) -> None:
     bandit, plain, world = bandit_of(name, plays), ByHand(name, plays), np.random.default_rng(1)
     for _ in range(250):
         available = some(world, list(ARMS))
-        choice = bandit.decide(available)
+        choice = bandit.decide(available=available)
         assert set(choice.names) == plain.decide(available)
         rewards = {arm: float(world.random()) for arm in choice.names}  # no whole numbers: Thompson's trials draw, too
         assert set(bandit.observe(choice.id, rewards).values()) == {"accepted"}
@@ -178,7 +188,7 @@ def test_decides_as_the_plain_policy_with_late_rewards(name: str, plays: int) ->
     due: dict[int, list[tuple[str, str, float]]] = {}
     for round in range(200):
         available = some(world, list(ARMS))
-        choice = bandit.decide(available)
+        choice = bandit.decide(available=available)
         assert set(choice.names) == plain.decide(available)
         for arm in choice.names:
             if world.random() < 0.8:
@@ -410,7 +420,9 @@ def live(bandit: Bandit, world: np.random.Generator, rounds: int, start: float) 
     open_reports: list[tuple[str, str]] = []
     for round in range(rounds):
         now = start + round
-        choice = bandit.decide(some(world, [arm for arm in bandit.names if arm not in bandit.retired]), now=now)
+        choice = bandit.decide(
+            available=some(world, [arm for arm in bandit.names if arm not in bandit.retired]), now=now
+        )
         open_reports += [(choice.id, arm) for arm in choice.names]
         if ordered:
             open_reports = open_reports[-1:]
@@ -1023,7 +1035,7 @@ class Life(RuleBasedStateMachine):
         self.now += wait
         able = self.able()
         chosen = data.draw(st.none() | st.lists(st.sampled_from(able), min_size=1, unique=True))
-        choice = self.bandit.decide(chosen, now=self.now)
+        choice = self.bandit.decide(available=chosen, now=self.now)
         available = able if chosen is None else chosen
         assert len(choice.names) == min(self.bandit._record.plays, len(available))
         assert set(choice.names) <= set(available)
@@ -1286,7 +1298,7 @@ def test_odd_availability_is_refused(available: Any) -> None:
     bandit = Bandit(["a", "b"], "thompson")
     before = bandit.dump()
     with pytest.raises(EvenhandError):
-        bandit.decide(available)
+        bandit.decide(available=available)
     assert bandit.dump() == before
 
 
@@ -1301,5 +1313,5 @@ def test_odd_times_are_refused(now: Any) -> None:
 
 @pytest.mark.parametrize("available", [("a",), {"a"}, np.array(["a"]), {"a": 1}, iter(["a"])])
 def test_any_collection_of_names_will_do(available: Any) -> None:
-    choice = Bandit(["a", "b"], "ucb1").decide(available)
+    choice = Bandit(["a", "b"], "ucb1").decide(available=available)
     assert choice.names == ("a",)

@@ -63,7 +63,7 @@ def test_the_pace_is_that_of_late_rounds() -> None:
     """Seven seconds a round, long after the epoch."""
     bandit = Bandit(["a", "b"], "fucb", fractions=[0.3, 0.3])
     for round in range(60):
-        bandit.decide(["a"] if 40 <= round < 58 else None, now=1e6 + 7.0 * round)
+        bandit.decide(available=["a"] if 40 <= round < 58 else None, now=1e6 + 7.0 * round)
     late = bandit.audit(now=1e6 + 420.0).lines[1]
     assert late.catch_up_rounds == 8
     assert late.catch_up_seconds == pytest.approx(56.0)

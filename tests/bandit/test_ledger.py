@@ -179,7 +179,7 @@ class Life:
     def decide(self, available: list[str] | None = None) -> None:
         for _ in range(int(self.rng.choice([1, 4, 20, 60]))):
             self.now += 1.0
-            decision = self.bandit.decide(available, now=self.now)
+            decision = self.bandit.decide(available=available, now=self.now)
             self.count(dict.fromkeys(decision.names, 1), 1)
             for arm in decision.names:
                 if self.rng.random() < 0.8:
@@ -398,7 +398,7 @@ def test_a_thousand_random_histories_have_the_accounts_of_a_second_model(seed: i
 
 def decided(bandit: Bandit, rounds: int, means: dict[str, float], available: list[str] | None = None) -> Bandit:
     for _ in range(rounds):
-        decision = bandit.decide(available, now=1.0)
+        decision = bandit.decide(available=available, now=1.0)
         bandit.observe(decision.id, {arm: means[arm] for arm in decision.names}, now=2.0)
     return bandit
 

@@ -33,7 +33,7 @@ def live(bandit: Bandit, rounds: int) -> None:
 
 
 def propensities_of(bandit: Bandit, available: list[str] | None = None) -> list[float]:
-    decision = bandit.decide(available, propensities=True)
+    decision = bandit.decide(available=available, propensities=True)
     assert set(errors(decision).values()) == {0.0}
     return [propensities(decision).get(arm, math.nan) for arm in ARMS]
 
@@ -147,10 +147,10 @@ def test_lanes_agree_with_a_much_longer_run(case: str, rounds: int) -> None:
     bandit = Bandit(ARMS, name, seed=4, **parameters)
     live(bandit, rounds)
     for _ in range(rounds // 3):
-        bandit.decide(["a"])  # plays whose rewards are missing
+        bandit.decide(available=["a"])  # plays whose rewards are missing
     runs = reference(bandit)
     truth, error = runs.mean(axis=0), runs.std(axis=0) / math.sqrt(DRAWS)
-    decision = bandit.decide(available, propensities=True)
+    decision = bandit.decide(available=available, propensities=True)
     known, stderr = propensities(decision), errors(decision)
     assert list(known) == (available or ARMS)
     for place, arm in enumerate(ARMS):
@@ -263,8 +263,8 @@ def test_asking_changes_nothing(name: str) -> None:
     world = np.random.default_rng(7)
     for _ in range(60):
         available = None if world.random() < 0.5 else ["b", "c"]
-        choice = estimated.decide(available, now=0.0, propensities=True)
-        twin = other.decide(available, now=0.0)
+        choice = estimated.decide(available=available, now=0.0, propensities=True)
+        twin = other.decide(available=available, now=0.0)
         assert list(propensities(choice)) == (available or ARMS)
         assert choice.names == twin.names
         reward = float(world.random())

@@ -45,7 +45,7 @@ def live(missing: str, rounds: int = 250) -> tuple[Bandit, dict[Any, list[Any]]]
         later = [one for one in later if one[0] > now]
         expire(now)
         available = ["a", "c"] if round % 4 == 0 else None
-        decision = bandit.decide(available, now=now)
+        decision = bandit.decide(available=available, now=now)
         (arm,) = decision.arms
         month = np.datetime64(int(now), "s").astype("datetime64[M]")
         table = arm.arm, month, None if arm.propensity == 1.0 else available is None
@@ -156,7 +156,7 @@ def test_rounds_with_too_many_sets_of_arms_have_no_weights(monkeypatch: pytest.M
     monkeypatch.setattr(scores, "SETS", 2)
     bandit = Bandit(["a", "b", "c", "d"], "fair_random", fractions=0.1, seed=2)
     for arms in ("ab", "bc", "cd", "da", "ab", "da"):
-        bandit.decide(list(arms), now=START)
+        bandit.decide(available=list(arms), now=START)
     found = [(table.able is None, table.rounds) for table in bandit._record.scores.tables]
     assert found == [(False, 2.0), (False, 1.0), (True, 0.0)]
 

@@ -23,7 +23,7 @@ def lived(words: Any = WORDS, **more: Any) -> Bandit:
     )
     for now in range(300):
         able = ARMS if now < 150 else ARMS[1:]
-        decision = bandit.decide(able, now=float(now))
+        decision = bandit.decide(available=able, now=float(now))
         if now % 4:
             bandit.observe(decision.id, {arm: 10.0 * (ARMS.index(arm) % 2) for arm in decision.names}, now=float(now))
     return bandit

@@ -280,7 +280,7 @@ def replayed(events: Sequence[Happened]) -> Bandit:
         body = event.body
         match event.kind:
             case "decide":
-                choice = bandit.decide(body.get("available"), event.time)
+                choice = bandit.decide(available=body.get("available"), now=event.time)
                 assert (choice.round, choice.names) == (event.round, tuple(body["arms"]))
             case "reward":
                 statuses = bandit.observe(str(event.round), body["rewards"], event.time)

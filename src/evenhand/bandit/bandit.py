@@ -11,7 +11,7 @@ from evenhand.bandit import decisions, history
 from evenhand.bandit import rewards as received
 from evenhand.bandit.record import Record
 from evenhand.core import validate
-from evenhand.core.errors import MissingPart, StateError
+from evenhand.core.errors import EvenhandError, MissingPart, StateError
 from evenhand.messages.answers import AllocationHealth, Decision, Lease, LeaseReport, Plan, RewardStatus, Stopping
 from evenhand.messages.changes import BringBack, ChangeRecord, Promise, Rename, Retire, change_of
 from evenhand.policy.composition import Policy
@@ -124,11 +124,17 @@ class Bandit:
     # --- decisions and rewards ----------------------------------------------------------------------------------------
 
     def decide(
-        self, available: Iterable[str] | None = None, now: float | None = None, *, propensities: bool = False
+        self,
+        features: Mapping[str, Any] | None = None,
+        *,
+        available: Iterable[str] | None = None,
+        now: float | None = None,
+        propensities: bool = False,
     ) -> Decision:
         """Decide which arms play the next round.
 
         Args:
+            features: of the situation, by name; None for a bandit without features.
             available: names of the arms that can play; None for all that are not retired.
             now: seconds since the epoch; None for the computer's clock.
             propensities: whether to return the propensity of every available arm: exact where the policy has a closed
@@ -146,6 +152,9 @@ class Bandit:
             ('coffee',)
         """
         at = time.time() if now is None else clock(now)
+        if features is not None:
+            habit = "" if isinstance(features, Mapping) else "; arms that can play are given as available=[…]"
+            raise EvenhandError(f"must be left out: this bandit was made without features{habit}", "features")
         return decisions.decide(self._record, available, at, propensities)
 
     def observe(self, decision: str, rewards: Mapping[str, float], now: float | None = None) -> dict[str, RewardStatus]:

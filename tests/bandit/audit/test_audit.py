@@ -280,7 +280,7 @@ def test_a_promise_that_availability_breaks() -> None:
     bandit = Bandit(["a", "b"], "fucb", fractions=[0.5, 0.1])
     for _ in range(25):
         for available in (["a", "b"], ["b"], ["b"], ["b"]):
-            bandit.decide(available)
+            bandit.decide(available=available)
     assert "arm 'a' is promised 0.5 of the rounds but can play in at most 0.25" in bandit.audit().fault
     bandit.promise({"a": 0.25})
     assert bandit.audit().fault == ""
@@ -290,8 +290,8 @@ def test_promises_that_availability_breaks_together() -> None:
     """Each is there half of the time, and so is somebody."""
     bandit = Bandit(["a", "b", "c"], "fucb", fractions=[0.4, 0.2, 0.0])
     for _ in range(10):
-        bandit.decide(["a", "b"])
-        bandit.decide(["c"])
+        bandit.decide(available=["a", "b"])
+        bandit.decide(available=["c"])
     assert "arms 'a', 'b' together are promised 0.6 of the rounds but can play in at most 0.5" in bandit.audit().fault
 
 
@@ -299,8 +299,8 @@ def test_promises_that_need_a_closer_look() -> None:
     """An even pace asks for too much of the round that both could have, and yet it can be done: b leaves it to a."""
     bandit = Bandit(["a", "b"], "fucb", fractions=[0.5, 0.5])
     for _ in range(10):
-        bandit.decide(["a", "b"])
-        bandit.decide(["b"])
+        bandit.decide(available=["a", "b"])
+        bandit.decide(available=["b"])
     assert bandit.audit().fault == ""
 
 
@@ -324,7 +324,7 @@ def test_an_arm_that_comes_later_is_no_fault(come: str) -> None:
 def test_availability_counts_distinct_sets() -> None:
     bandit = Bandit([f"arm {place}" for place in range(10)], "ucb1")
     for place in range(8):
-        bandit.decide(None if place % 4 else ["arm 8", "arm 1"])
+        bandit.decide(available=None if place % 4 else ["arm 8", "arm 1"])
     record = Account(bandit._record)
     sets, parts = available_sets(record, np.arange(10)), record.frequencies
     assert dict(zip(map(tuple, sets.astype(int).tolist()), parts.tolist(), strict=True)) == {
@@ -350,7 +350,7 @@ def test_many_arms_are_audited_without_a_program_over_all_of_them() -> None:
     arms = [f"arm {place}" for place in range(20_000)]
     bandit = Bandit(arms, "fucb", fractions=[0.5, *[1e-5] * 19_999])
     for place in range(10):
-        bandit.decide(arms[place % 5 :: 5])
+        bandit.decide(available=arms[place % 5 :: 5])
     audit = bandit.audit()
     json.dumps(audit.to_json(), allow_nan=False)
     assert "arms 'arm 0', 'arm 5'" in audit.fault  # the fifth of the arms that was there when arm 0 was
@@ -443,7 +443,7 @@ def test_the_figure_of_nothing() -> None:
 def test_the_figure_names_the_fault() -> None:
     bandit = Bandit(["a", "$x$"], "fucb", fractions=[0.5, 0.0])
     for available in ("a", "$x$", "$x$", "$x$"):
-        bandit.decide([available])
+        bandit.decide(available=[available])
     audit = bandit.audit()
     shares, _ = audit_figure(audit).axes
     title = shares.get_title(loc="left")
@@ -453,7 +453,7 @@ def test_the_figure_names_the_fault() -> None:
 def test_the_figure_shows_shares_promises_and_intervals() -> None:
     bandit = Bandit(["a", "b"], "fucb", fractions=[0.25, 0.0])
     for available in "abbb":
-        bandit.decide([available])
+        bandit.decide(available=[available])
     shares, _ = audit_figure(bandit.audit()).axes
     assert [bar.get_width() for bar in shares.patches] == [0.25, 0.75]  # type: ignore[attr-defined]
     drawn = [line.tolist() for marks in shares.collections for line in marks.get_segments()]  # type: ignore[attr-defined]

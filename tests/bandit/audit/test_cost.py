@@ -139,7 +139,7 @@ def test_a_cost_by_hand() -> None:
 def test_broken_promises_are_not_charged_the_price_of_kept_ones() -> None:
     bandit = Bandit(["a", "b"], "fucb", fractions=[0.0, 0.5])
     for round in range(400):
-        decision = bandit.decide(["a"] if round % 20 else None, now=float(round))
+        decision = bandit.decide(available=["a"] if round % 20 else None, now=float(round))
         bandit.observe(decision.id, {arm: {"a": 0.9, "b": 0.5}[arm] for arm in decision.names}, now=round + 0.5)
     audit = bandit.audit()
     assert audit.lines[1].paid == 19

@@ -20,7 +20,7 @@ def lived(algorithm: str, rounds: int = 400, **parameters: Any) -> Bandit:
     rng = random.Random(1)
     for now in range(rounds):
         able = [arm for arm in MEANS if arm != "tea" or now < rounds / 2 or now % 2]
-        decision = bandit.decide(able, now=10.0 * now)
+        decision = bandit.decide(available=able, now=10.0 * now)
         rewards = {arm: 10.0 * (rng.random() < MEANS[arm]) for arm in decision.names}
         bandit.observe(decision.id, rewards, now=10.0 * now + 1.0)
     return bandit

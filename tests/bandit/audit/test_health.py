@@ -19,7 +19,7 @@ def played(
 ) -> Bandit:
     """Rounds a second each, in which these arms were available, with a reward half a second later."""
     for round in range(rounds):
-        decision = bandit.decide(available or None, now=start + round)
+        decision = bandit.decide(available=available or None, now=start + round)
         if reward is not None:
             bandit.observe(decision.id, dict.fromkeys(decision.names, reward), now=start + round + 0.5)
     return bandit
@@ -81,7 +81,7 @@ def test_a_group_behind_needs_attention() -> None:
     bandit = Bandit(["a", "b"], "group_ucb", groups=[{"name": "g", "arms": ["a"], "at_least": 0.5}])
     for plays, expected in (("ab" * 42, "good"), ("b" * 16, "attention"), ("b" * 24, "bad")):
         for arm in plays:
-            bandit.decide([arm], now=0.0)
+            bandit.decide(available=[arm], now=0.0)
         bandit._record.availability.clear()
         assert bandit.health(now=0.0).status == expected, plays
     health = bandit.health(now=0.0)
@@ -92,7 +92,7 @@ def test_a_group_behind_needs_attention() -> None:
     )
     capped = Bandit(["a", "b"], "group_ucb", caps={"a": 0.2})
     for _ in range(60):
-        capped.decide(["a"], now=0.0)
+        capped.decide(available=["a"], now=0.0)
     capped._record.availability.clear()
     assert (capped.health(now=0.0).status, capped.health(now=0.0).text) == (
         "bad",
@@ -148,7 +148,7 @@ def test_reasons() -> None:
     assert mate.reason.startswith("Nothing is promised to it.")
     assert "The policy scores" in mate.reason or "The policy gives it" in mate.reason
     for _ in range(50):
-        bandit.decide(["mate"])
+        bandit.decide(available=["mate"])
     assert "The rewards of 50 of its 100 plays are missing." in bandit.audit().lines[2].reason
     bandit.retire("mate")
     assert bandit.audit().lines[2].reason == "It is retired, so it plays no more."
@@ -157,7 +157,7 @@ def test_reasons() -> None:
 def test_reasons_rank_the_scores() -> None:
     bandit = Bandit(["a", "b", "c"], "ucb1")
     for round, (arm, reward) in enumerate([("a", 1.0), ("b", 0.5), ("c", 0.0)] * 5):
-        decision = bandit.decide([arm], now=float(round))
+        decision = bandit.decide(available=[arm], now=float(round))
         bandit.observe(decision.id, {arm: reward}, now=float(round))
     endings = ["The policy gives it the highest score.", "1 of the other 2 arms higher.", "every other arm higher."]
     for line, ending in zip(bandit.audit().lines, endings, strict=True):
@@ -228,7 +228,7 @@ def test_chance_is_no_alarm_but_a_real_shortfall_is() -> None:
     stages = (("a" * 34 + "b" * 56, 0, "good"), ("b" * 10, 90, "good"), ("b" * 60, 100, "bad"))
     for rounds, start, expected in stages:
         for at, arm in enumerate(rounds):
-            bandit.decide([arm], now=float(start + at))
+            bandit.decide(available=[arm], now=float(start + at))
         bandit._record.availability.clear()
         assert (bandit.health().status, bandit.audit().lines[0].plays) == (expected, 34)
     assert bandit.health().text.startswith(
@@ -237,7 +237,7 @@ def test_chance_is_no_alarm_but_a_real_shortfall_is() -> None:
     bandit._record.alarms["share", 0] = Stated(160.0, 160)
     for played, expected in ((60, "attention"), (60, "good")):
         for at in range(played):
-            bandit.decide(["a"], now=float(200 + at))
+            bandit.decide(available=["a"], now=float(200 + at))
         bandit._record.availability.clear()
         if expected == "good":
             bandit._record.alarms.clear()

@@ -116,7 +116,7 @@ class Life:
     def decide(self, available: list[str] | None = None) -> None:
         for _ in range(int(self.rng.choice([1, 5, 30, 200]))):
             self.now += 1.0
-            decision = self.bandit.decide(available, now=self.now)
+            decision = self.bandit.decide(available=available, now=self.now)
             self.count(dict.fromkeys(decision.names, 1), 1, self.able() if available is None else available)
             for arm in decision.names:
                 if self.rng.random() < 0.9:
@@ -333,5 +333,5 @@ def test_shares_by_merit_are_judged_by_those_that_the_intervals_allow() -> None:
     audit = bandit.audit()
     assert {line.verdict for line in audit.lines} <= {"kept", "undecided"}
     assert "The shares follow the merit of the arms" in audit.verdict
-    bandit.decide(["a", "b"], now=5000.0)
+    bandit.decide(available=["a", "b"], now=5000.0)
     assert {line.verdict for line in bandit.audit().lines} == {None}  # by merit of those that were available

@@ -83,7 +83,7 @@ def test_decisions_go_on_as_if_nothing_had_been_renamed(lite: Database, clock: C
     store = opened(lite, clock)
     twin = Bandit(PEOPLE, "fucb", fractions=[0.25, 0.25, 0.125], seed=1, window=60.0, missing="lost")
     for available in [None] * 4 + [[ANN]]:
-        twin.decide(available, clock.now)
+        twin.decide(available=available, now=clock.now)
     twin.observe("5", {ANN: 1.0}, clock.now)
     store.run("people", Change(Rename(CEM, "Cemal")))
     twin.rename(CEM, "Cemal")

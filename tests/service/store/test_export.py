@@ -201,7 +201,7 @@ def propensities_of(events: list[Any], bandit: Bandit) -> list[float]:
     propensities: list[float] = []
     for event in events[1:]:
         if event.kind == "decide":
-            choice = bandit.decide(event.body.get("available"), event.time, propensities=True)
+            choice = bandit.decide(available=event.body.get("available"), now=event.time, propensities=True)
             propensities += [by_arm(choice)[arm] for arm in choice.names]
         else:
             bandit.observe(str(event.round), event.body["rewards"], event.time)

@@ -95,7 +95,7 @@ class Twin:
         rounds = [command.available] * command.count if command.rounds is None else command.rounds
         before, choices = self.bandit.dump(), []
         try:
-            choices = [self.bandit.decide(one, now, propensities=command.propensities) for one in rounds]
+            choices = [self.bandit.decide(available=one, now=now, propensities=command.propensities) for one in rounds]
             return {"decisions": [self.answer_of(choice) for choice in choices]}
         except EvenhandError:
             self.bandit = Bandit.restored(json.loads(json.dumps(before)))
