@@ -516,7 +516,7 @@ def test_a_function_of_ones_own_is_refused_when_saved() -> None:
     [
         (None, "not a saved bandit"),
         ([1], "not a saved bandit"),
-        ({"evenhand": "9", "format": 5}, "format 5; this version reads format 4"),
+        ({"evenhand": "9", "format": 6}, "format 6; this version reads format 5"),
         ({"evenhand": "9", "format": 1}, "damaged"),
     ],
 )

@@ -20,6 +20,18 @@ def history(bandit: Bandit, now: float | None = None) -> History:
     return found
 
 
+def before_intervals(plain: dict[str, Any]) -> dict[str, Any]:
+    """What was dumped, as it was up to format 4: each mark has all rewards so far."""
+    history, sums = dict(plain["count_history"]), np.zeros((2, len(plain["arms"])))
+    counts: list[Any] = [mark and [mark[0], *np.array(mark[1:])] for mark in history["counts"]]
+    for mark in filter(None, counts):
+        arms = len(mark[0])
+        sums[:, :arms] += mark[1:]
+        mark[1:] = sums[0, :arms].astype(int).tolist(), sums[1, :arms].tolist()
+    del history["marked"]
+    return plain | {"format": 4, "count_history": history | {"counts": counts}}
+
+
 def test_every_mark_is_what_is_known_of_its_plays() -> None:
     """Zeros and successes of the same plays are counted at the same mark, whenever they become known."""
     bandit = Bandit(["a", "b"], "fucb", fractions=[0.3, 0.1], rewards=(0.0, 2.0), window=50.0, missing="zero", seed=3)
@@ -100,12 +112,49 @@ def test_many_arms_have_counts_at_fewer_times() -> None:
         decision = many.decide(now=float(number))
         many.observe(decision.id, {decision.names[0]: 1.0}, now=float(number))
     found = history(many)
-    assert found.rounds == (*range(8, 304, 8), 300)  # 300 rounds are kept in intervals of 2
+    assert found.rounds == (*range(8, 304, 8), 300, 300)  # and the last mark; 300 rounds are kept in intervals of 2
     assert len(found.arms) == 200
     assert {"arm 0", "arm 799"} <= set(found.arms)
-    assert found.plays[found.arms.index("arm 0")] == (*range(4, 152, 4), 150)
+    assert found.plays[found.arms.index("arm 0")] == (*range(4, 152, 4), 150, 150)
     assert found.plays[found.arms.index("arm 799")][-1] == 75
     assert history(Bandit.restored(many.dump())) == found
+
+
+@pytest.mark.parametrize("arms", [3, 500])
+def test_late_rewards_count_from_their_rounds_on(arms: int) -> None:
+    """The rewards of a thousand rounds arrive in any order and between decisions; an arm is added on the way."""
+    bandit, rng = Bandit([f"arm {place}" for place in range(arms)], "ucb1", seed=4), np.random.default_rng(4)
+    known, rewards, waiting = np.zeros((1001, arms + 1)), np.zeros((1001, arms + 1)), list[tuple[int, str]]()
+    for round in range(1, 1001):
+        decision = bandit.decide(now=float(round))
+        waiting.append((round, decision.names[0]))
+        while len(waiting) > 300 or (waiting and rng.random() < 0.5):
+            one, arm = waiting.pop(int(rng.integers(len(waiting))))
+            reward = float(rng.random())
+            bandit.observe(str(one), {arm: reward}, now=float(round))
+            known[one:, bandit.names.index(arm)] += 1.0
+            rewards[one:, bandit.names.index(arm)] += reward
+        if round == 500:
+            bandit.add("another")
+        if round == 750:
+            bandit = Bandit.restored(json.loads(json.dumps(bandit.dump())))
+    found = history(bandit)
+    assert len(found.rounds) > 50
+    rounds, places = np.ix_(found.rounds, [bandit.names.index(name) for name in found.arms])
+    assert np.array_equal(np.transpose(found.known), known[rounds, places])
+    assert np.transpose(found.rewards) == pytest.approx(rewards[rounds, places], abs=1e-9)
+    assert history(Bandit.restored(before_intervals(bandit.dump()))).known == found.known
+
+
+def test_a_late_reward_costs_no_more_where_there_are_many_marks() -> None:
+    """As many arrays change for the first round as for the last."""
+    bandit = Bandit(["a", "b"], "ucb1")
+    for _ in range(255):
+        bandit.decide(now=0.0)
+    before = bandit.dump()["count_history"]["counts"]
+    bandit.observe("1", {"a": 1.0}, now=1.0)
+    after = bandit.dump()["count_history"]["counts"]
+    assert sum(one != other for one, other in zip(before, after, strict=True)) == 1
 
 
 def test_arms_added_beyond_200_keep_their_past() -> None:
@@ -117,7 +166,7 @@ def test_arms_added_beyond_200_keep_their_past() -> None:
         bandit.add(f"arm {place}")
     bandit.decide()
     after = history(bandit)
-    assert after.rounds == (*range(2, 102, 2), 101)
+    assert after.rounds == (*range(2, 102, 2), 101, 101)
     assert after.plays[after.arms.index("arm 7")][:50] == before.plays[7][1::2][:50]
 
 

@@ -17,6 +17,7 @@ from evenhand.core.errors import EvenhandError
 from evenhand.messages.audit import Audit
 from evenhand.messages.lines import PromiseLine
 from tests.bandit.audit.contradictions import contradictions
+from tests.bandit.test_counts import before_intervals
 
 PLAY = 10**9
 SHARES = [0.0, 0.05, 0.1, 1 / 3, 0.07, 0.2, 0.090000001, 0.09, 0.123456789]
@@ -462,7 +463,7 @@ def test_a_largest_share_of_a_retired_arm_rests() -> None:
 
 def test_a_bandit_from_before_the_ledger_has_a_line_for_each_arm() -> None:
     bandit = decided(Bandit(["tea", "milk"], "fucb", fractions=[0.1, 0.2]), 30, {"tea": 1.0, "milk": 0.1})
-    old = bandit.dump()
+    old = before_intervals(bandit.dump())
     old = {name: part for name, part in old.items() if name not in ("ledger", "returned")} | {"format": 1}
     begun, statistics = old["state"]["begun"], dict(old["statistics"])
     none = {"dtype": "float64", "values": [0.0, 0.0]}
@@ -538,7 +539,7 @@ def test_changes_while_leases_are_open_pay_nothing_twice() -> None:
 def test_a_ledger_without_the_rounds_after_which_promises_began_is_read() -> None:
     bandit = decided(Bandit(["tea", "milk"], "fucb", fractions=[0.1, 0.2]), 30, {"tea": 1.0, "milk": 0.1})
     bandit.promise({"tea": 0.2}, now=3.0)
-    old = bandit.dump() | {"format": 2}
+    old = before_intervals(bandit.dump()) | {"format": 2}
     rows = {name: [row[:-1] for row in old["ledger"][name]] for name in ("entries", "openings")}
     read = Bandit.restored(old | {"ledger": old["ledger"] | rows})
     assert [(line.name, line.since, line.until) for line in read.audit().ledger] == [

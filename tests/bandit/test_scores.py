@@ -11,6 +11,7 @@ import pytest
 
 from evenhand.bandit import Bandit, scores
 from evenhand.bandit.scores import LOST, OPEN, OPEN2, Scores, Table
+from tests.bandit.test_counts import before_intervals
 
 DAY, START = 86_400.0, 1_763_000_000.0  # 13 November 2025
 LOW, HIGH = -1.0, 3.0
@@ -173,7 +174,8 @@ def test_the_clock_may_go_back_by_a_month() -> None:
 def test_rounds_of_an_earlier_save_do_not_count() -> None:
     bandit = Bandit(["a", "b"], "fair_random", fractions=0.2, seed=2)
     earlier = [bandit.decide(now=START) for _ in range(5)]
-    plain = {name: part for name, part in bandit.dump().items() if name != "scores"} | {"format": 3}
+    old = before_intervals(bandit.dump())
+    plain = {name: part for name, part in old.items() if name != "scores"} | {"format": 3}
     plain["pending"] = {name: part for name, part in plain["pending"].items() if name not in ("tables", "counting")}
     opened = Bandit.restored(json.loads(json.dumps(plain)))
     since: list[float | None] = [opened._record.scores.since]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -68,40 +68,61 @@ RECENT = 32  # marks that the present pace is taken from
 Counts = tuple[Array, Array, Array]  # each (arms,): plays, known rewards and their sums
 
 
+class Mark(NamedTuple):
+    """What is kept at the end of an interval."""
+
+    plays: Array  # (arms,), since the first round
+    rewards: Array  # (2, arms), known rewards and their sums, of the rounds since the mark before
+
+
 @dataclass(slots=True)
 class CountHistory(Intervals):
-    """The counts of each arm since the first round, at the ends of intervals; a reward counts from its play on."""
+    """The counts of each arm over time; a reward counts from its play on, in the interval of its round."""
 
-    counts: list[Counts | None] = field(default_factory=list)
+    counts: list[Mark | None] = field(default_factory=list)  # at the end of each interval; None where left out
     played: list[int] = field(default_factory=list)  # rounds that count, without those that leases gave back
     decided: float | None = None
     received: float | None = None
+    marked: Array = field(default_factory=lambda: np.zeros((2, 0)))  # (2, arms), the rewards of all marks together
 
     def mark(self, round: int, time: float, counts: Counts, returned: int = 0) -> None:
         """End an interval; ``returned`` of the rounds were given back by leases."""
+        marked = np.array(counts[1:])
+        mark = Mark(counts[0].copy(), marked.copy())
+        mark.rewards[:, : self.marked.shape[1]] -= self.marked
+        self.marked = marked
         self.played.append(round - returned)
-        self.counts += [None] * (len(self.rounds) - len(self.counts))  # of a save that left out all of them
-        self.counts.append((counts[0].copy(), counts[1].copy(), counts[2].copy()))
+        self.counts.append(mark)
         if self.end(round, time):
+            self._leave_out(range(0, MOST, 2))
             del self.counts[::2], self.played[::2]
-        if len(counts[0]) > FOLLOWED:
-            self._thin(len(counts[0]))
+        if len(mark.plays) > FOLLOWED:
+            self._thin(len(mark.plays))
 
     def credit(self, round: int, places: Any, known: Any = 1.0, sums: Any = 0.0) -> None:
-        """Count rewards of a round, or of the rounds of a lease from this one on, at the ends of intervals since."""
+        """Count rewards of a round, or of the rounds of a lease from this one on, in the interval of that round."""
         if self.rounds and round <= self.rounds[-1]:
-            for mark in filter(None, self.counts[bisect_left(self.rounds, round) :]):
-                mark[1][places] += known
-                mark[2][places] += sums
+            mark = next(filter(None, self.counts[bisect_left(self.rounds, round) :]), None)
+            for rewards in () if mark is None else (mark.rewards, self.marked):
+                rewards[0, places] += known
+                rewards[1, places] += sums
+
+    def _leave_out(self, places: Iterable[int]) -> None:
+        """Leave out marks before the last one; their rewards count in the next that is there."""
+        for place in places:
+            mark, self.counts[place] = self.counts[place], None
+            if mark is not None:
+                after = next(filter(None, self.counts[place + 1 :]))
+                after.rewards[:, : len(mark.plays)] += mark.rewards
 
     def _thin(self, arms: int) -> None:
-        """Leave out the counts at all but evenly spaced rounds: at every second of 400 arms, every fourth of 800."""
-        apart, last = self.stride << math.ceil(math.log2(arms / FOLLOWED)), 0
-        for place, round in enumerate(self.rounds):
+        """Leave out all but evenly spaced marks and the last: every second of 400 arms stays, every fourth of 800."""
+        apart, last, many = self.stride << math.ceil(math.log2(arms / FOLLOWED)), 0, list[int]()
+        for place, round in enumerate(self.rounds[:-1]):
             if self.counts[place] is not None:
-                if round // apart == last:
-                    self.counts[place] = None
+                many += [place] * (round // apart == last)
                 last = round // apart
+        self._leave_out(many)
 
     def pace(self) -> float | None:
         """Seconds per round lately; None before the second mark."""
@@ -120,8 +141,9 @@ class CountHistory(Intervals):
         known = [place for place, mark in enumerate(self.counts) if mark is not None]
         rounds = np.minimum.accumulate([round, *(self.played[place] for place in reversed(known))])[::-1].tolist()
         times = [*(self.times[place] for place in known), latest]
-        marks, places = [*filter(None, self.counts), counts], _of_interest(counts[0], behind)
-        plays, rewards, sums = (_courses([mark[part] for mark in marks], len(names))[places] for part in range(3))
+        marks, places = [*filter(None, self.counts)], _of_interest(counts[0], behind)
+        plays = _courses([mark.plays for mark in marks] + [counts[0]], len(names))[places]
+        rewards, sums = (_added([mark.rewards[row] for mark in marks], counts[1 + row])[places] for row in range(2))
         return History(
             tuple(rounds),
             tuple(map(moment, times)),
@@ -137,7 +159,8 @@ class CountHistory(Intervals):
         return {
             **self.dump_intervals(),
             "played": list(self.played),
-            "counts": [mark and [*map(_whole, mark[:2]), np.nan_to_num(mark[2]).tolist()] for mark in self.counts],
+            "counts": [mark and [_whole(mark.plays), *_plain_rewards(mark.rewards)] for mark in self.counts],
+            "marked": _plain_rewards(self.marked),
             "decided": self.decided,
             "received": self.received,
         }
@@ -148,13 +171,15 @@ class CountHistory(Intervals):
         try:
             stride, rounds, times = restored_intervals(plain)
             counts = [None if mark is None else _mark(*mark) for mark in plain["counts"]]
+            marked = _rewards(*plain["marked"])
             played = [validate.whole("a round", one, low=0) for one in plain["played"]]
             decided, received = (_time(plain[name]) for name in ("decided", "received"))
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             raise StateError(f"the saved history of counts is damaged: {error}") from None
-        if len(counts) not in (0, len(rounds)) or len(played) != len(rounds):
+        wide = all(mark is None or len(mark.plays) == mark.rewards.shape[1] <= marked.shape[1] for mark in counts)
+        if not (wide and len(counts) == len(played) == len(rounds)):
             raise StateError("the saved history of counts is damaged: its lists have different lengths")
-        return cls(stride, rounds, times, counts, played, decided, received)
+        return cls(stride, rounds, times, counts, played, decided, received, marked)
 
 
 def _of_interest(plays: Array, behind: Array) -> list[int]:
@@ -174,16 +199,25 @@ def _courses(marks: Sequence[Array], arms: int) -> Array:
     return courses
 
 
+def _added(since: Sequence[Array], now: Array) -> Array:
+    """(arms, marks + 1), the sums over time of what came between marks, and at last those of now."""
+    return np.column_stack([np.nancumsum(_courses(since, len(now)), axis=1), now])
+
+
 def _whole(counts: Array) -> list[int]:
     return counts.astype(np.int64).tolist()  # type: ignore[no-any-return]
 
 
-def _mark(plays: Sequence[Any], known: Sequence[Any], sums: Sequence[Any]) -> Counts:
-    counts = [np.array([_count(one) for one in part], dtype=float) for part in (plays, known)]
-    parts = [*counts, np.array([validate.number("a sum", one) for one in sums], dtype=float)]
-    if not len(parts[0]) == len(parts[1]) == len(parts[2]):
-        raise ValueError("a mark has different numbers of arms")
-    return parts[0], parts[1], parts[2]
+def _plain_rewards(rewards: Array) -> list[list[Any]]:
+    return [_whole(rewards[0]), np.nan_to_num(rewards[1]).tolist()]
+
+
+def _mark(plays: Sequence[Any], known: Sequence[Any], sums: Sequence[Any]) -> Mark:
+    return Mark(np.array([_count(one) for one in plays], dtype=float), _rewards(known, sums))
+
+
+def _rewards(known: Sequence[Any], sums: Sequence[Any]) -> Array:
+    return np.array([[_count(one) for one in known], [validate.number("a sum", one) for one in sums]], dtype=float)
 
 
 def _count(value: Any) -> int:

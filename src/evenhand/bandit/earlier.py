@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from evenhand.bandit.ledger import BEFORE, PLAY, Entry, Opening
 from evenhand.bandit.scores import UNCOUNTED
 
@@ -65,6 +67,20 @@ def with_scores(plain: Mapping[str, Any]) -> dict[str, Any]:
         leases.append({**lease, "reports": reports, "guesses": [0.0] * (played * lease["plays"] - len(lease["known"]))})
     scores: dict[str, Any] = {"since": None, "tables": []}
     return {**plain, "format": 4, "pending": pending | rows, "leases": leases, "scores": scores}
+
+
+def with_intervals(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """What format 4 saved, in format 5: rewards over time by interval, no longer all those so far."""
+    history, before, counts = plain["count_history"], np.zeros((2, 0)), list[Any]()
+    for mark in history["counts"] or [None] * len(history["rounds"]):
+        if mark is not None:
+            now = np.array(mark[1:], dtype=float)
+            since = now.copy()
+            since[:, : before.shape[1]] -= before
+            before, mark = now, [mark[0], since[0].astype(np.int64).tolist(), since[1].tolist()]
+        counts.append(mark)
+    marked = [before[0].astype(np.int64).tolist(), before[1].tolist()]
+    return {**plain, "format": 5, "count_history": {**history, "counts": counts, "marked": marked}}
 
 
 def _account(rounds: Sequence[float], plays: Sequence[float]) -> dict[str, Any]:
