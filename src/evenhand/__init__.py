@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from evenhand import datasets as datasets
     from evenhand import delays as delays
     from evenhand import evaluation as evaluation
+    from evenhand import features as features
     from evenhand import feedback as feedback
     from evenhand import figures as figures
     from evenhand import merit as merit
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from evenhand.core.state import dump as dump
     from evenhand.core.state import restore as restore
     from evenhand.environment.world import Environment as Environment
+    from evenhand.features.declaration import Features as Features
     from evenhand.policy.composition import Policy as Policy
     from evenhand.policy.part import Traits as Traits
     from evenhand.simulation.checks import check_environment as check_environment

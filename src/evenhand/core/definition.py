@@ -9,7 +9,8 @@ from evenhand.core.errors import EvenhandError, nearest
 
 #: Where users find the base classes that are not in `evenhand.policy`.
 PUBLIC = {slot: f"evenhand.{slot}" for slot in ("merit", "rewards", "availability", "feedback")} | {
-    "metric": "evenhand"
+    "metric": "evenhand",
+    "feature": "evenhand.features",
 }
 #: The module and the name of the base class of each slot.
 BASES: dict[str, tuple[str, str]] = {
@@ -26,6 +27,7 @@ BASES: dict[str, tuple[str, str]] = {
     "availability": ("evenhand.environment.availability", "Availability"),
     "feedback": ("evenhand.environment.feedback", "FeedbackModel"),
     "metric": ("evenhand.simulation.metrics", "Metric"),
+    "feature": ("evenhand.features.kinds", "Feature"),
 }
 
 

@@ -54,6 +54,8 @@ HOMES: dict[str, tuple[str, ...]] = {
         "evenhand.environment.adversary",
     ),
     "metric": ("evenhand.simulation.measures",),
+    "features": ("evenhand.features.declaration",),
+    "feature": ("evenhand.features.kinds",),
 }
 ENTRY_POINTS = "evenhand.parts"
 

@@ -28,6 +28,11 @@ def real(value: float) -> float:
     return number("", value)
 
 
+def real_or_none(value: float | None) -> float | None:
+    """A finite number, or None."""
+    return None if value is None else number("", value)
+
+
 def unit(value: float) -> float:
     """A number in [0, 1]."""
     return number("", value, 0.0, 1.0)

@@ -1,0 +1,99 @@
+"""A declaration of features from a table: which kind each column is, and its range or its levels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from evenhand.core.errors import EvenhandError, nearest, shown
+from evenhand.features.kinds import Category, Faults, Feature, Flag, Number, Vector
+
+REMEDY = "leave the column out"
+
+
+def declared(frame: pd.DataFrame, arms: Sequence[str], levels: int) -> tuple[dict[str, Feature], dict[str, Feature]]:
+    """The features of the situation and those of the arms; see `Features.of`."""
+    names = [str(name) for name in frame.columns]
+    faults = [
+        EvenhandError(f"the table has no column {name!r}{nearest(name, names)}", "arms")
+        for name in arms
+        if name not in names
+    ]
+    if not len(frame):
+        faults.append(EvenhandError("the table has no rows"))
+    found: dict[str, Feature] = {}
+    for name in names if len(frame) else ():
+        try:
+            found[name] = _kind_of(frame[name], levels)
+        except EvenhandError as error:
+            faults.append(error.at(name))
+    faults += [
+        EvenhandError(f"has the same values as {other!r} in every row: {REMEDY}", name)
+        for place, name in enumerate(found)
+        if (other := next((one for one in list(found)[:place] if _same(frame[one], frame[name])), None)) is not None
+    ]
+    if faults:
+        raise EvenhandError.together(faults)
+    own = {name: one for name, one in found.items() if name not in arms}
+    return own, {name: found[name] for name in arms}
+
+
+def _kind_of(column: pd.Series[Any], levels: int) -> Feature:
+    """The kind of a column."""
+    values = column.dropna()
+    if not len(values):
+        raise EvenhandError(f"has no value: {REMEDY}")
+    if isinstance(values.iloc[0], list | tuple | np.ndarray):
+        return _vector(column)
+    distinct = values.unique()
+    if len(distinct) == 1 and len(values) == len(column):
+        raise EvenhandError(f"is {shown(distinct[0])} in every row, which says nothing: {REMEDY}")
+    if pd.api.types.is_bool_dtype(column) or (len(values) == len(column) and set(distinct) <= {0, 1}):
+        return Flag()
+    if pd.api.types.is_numeric_dtype(column):
+        return _number(column)
+    if not all(isinstance(one, str) for one in distinct):
+        strange = next(one for one in distinct if not isinstance(one, str))
+        raise EvenhandError(f"must be numbers, names, true or false, or lists of numbers, got {shown(strange)}")
+    known = sorted(one for one in distinct if one not in ("", "other"))
+    if len(known) > levels:
+        raise EvenhandError(
+            f"has {len(known):,} different names, more than {levels}: group rare ones, raise levels if none of them "
+            f"names a person, or {REMEDY}"
+        )
+    return Category(known)
+
+
+def _number(column: pd.Series[Any]) -> Number:
+    """A number from the smallest to the largest."""
+    numbers = column.to_numpy(dtype=float, na_value=np.nan)
+    if np.isinf(numbers).any():
+        raise EvenhandError("must be finite numbers, got inf")
+    known = numbers[~np.isnan(numbers)]
+    low, high = float(known.min()), float(known.max())
+    if low == high:  # the rest is missing, which is all that it says
+        raise EvenhandError(f"is {low:g} wherever it is known: declare a Flag of whether it is")
+    return Number(low, high, missing=None if len(known) == len(numbers) else float(np.median(known)))
+
+
+def _vector(column: pd.Series[Any]) -> Vector:
+    """A vector of the length that all have."""
+    if column.isna().any():
+        raise EvenhandError("has rows without a list of numbers; a vector cannot be missing")
+    lengths = sorted({np.size(one) for one in column})
+    if len(lengths) > 1:
+        raise EvenhandError(f"has lists of {lengths[0]:,} to {lengths[-1]:,} numbers; all must have as many")
+    vector = Vector(lengths[0])
+    wrong: Faults = []
+    vector.put_all(column.tolist(), np.zeros((len(column), lengths[0])), 0, wrong)
+    if wrong:
+        raise wrong[0][1].at(wrong[0][0])
+    return vector
+
+
+def _same(one: pd.Series[Any], other: pd.Series[Any]) -> bool:
+    """Whether two columns have the same values; of lists it is not asked."""
+    return one.dtype == other.dtype and not isinstance(one.iloc[0], list | np.ndarray) and bool(one.equals(other))
