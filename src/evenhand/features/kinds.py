@@ -265,7 +265,7 @@ class Category(Feature):
             One of ``levels``, or ``"other"``.
 
         Raises:
-            EvenhandError: it is no name, or none that is known and ``unknown`` is ``"error"``; without a path.
+            EvenhandError: it is not a name, or it is unknown and ``unknown`` is ``"error"``; without a path.
 
         Example:
             >>> Category(["DE", "FR"]).level("IT")
