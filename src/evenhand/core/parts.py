@@ -44,7 +44,8 @@ HOMES: dict[str, tuple[str, ...]] = {
     "mixing": ("evenhand.policy.mixing",),
     "policy": ("evenhand.policy.composition",),
     "environment": ("evenhand.environment.world",),
-    "rewards": ("evenhand.environment.rewards", "evenhand.environment.drift"),
+    "rewards": ("evenhand.environment.rewards", "evenhand.environment.drift", "evenhand.environment.contextual"),
+    "contexts": ("evenhand.environment.contexts",),
     "availability": ("evenhand.environment.availability",),
     "feedback": (
         "evenhand.environment.feedback",

@@ -147,6 +147,7 @@ class Outcome:
     earned: NDArray[Any]  # (…, arms) reward of each played arm, 0 elsewhere
     feedback: Feedback
     potential_rewards: NDArray[Any] | None = None  # (…, arms) what each arm would have earned; None: unknown
+    means: Array | None = None  # (…, arms) what each arm earns on average in this context; None: there is no context
 
 
 @dataclass(slots=True)

@@ -188,6 +188,7 @@ class Late:
         """Nothing is under way; rewards in a ``unit`` are carried on the scale [0, 1]."""
         self._delay, self._shape, self._rounds, self._unit = delay, shape, rounds, unit
         self._wheel: TimingWheel | None = None
+        self.awaited = 0  # rewards of the last plays that are under way and will arrive before the horizon
 
     def send(self, played: Mask, earned: NDArray[Any], chance: Array | None) -> Feedback:
         """Take the plays and rewards of a round, (…, arms); return what becomes known at its end."""
@@ -201,7 +202,7 @@ class Late:
         if self._wheel is None:
             kind = NamedWheel if self._delay.named else TimingWheel
             self._wheel = kind(math.prod(self._shape), self._rounds, rewards.dtype)
-        self._wheel.put(delays, places, rewards)
+        self.awaited = self._wheel.put(delays, places, rewards)
         counts, sums = self._wheel.turn()
         answers = self._wheel.answers if isinstance(self._wheel, NamedWheel) else None
         return Feedback(counts.reshape(self._shape), sums.reshape(self._shape), answers)

@@ -32,6 +32,7 @@ class RewardTraits:
     in_hindsight: bool = False  # whether policies are compared with the arm that earned most in the run
     binary: bool = False  # whether every reward is 0 or 1
     drifting: bool = False  # whether means change over the rounds; `Rewards.means_at` has those of each
+    contextual: bool = False  # whether means depend on the context; `ContextualRewards.means_given` has those of each
 
 
 class Rewards(Part, ABC):
@@ -54,6 +55,11 @@ class Rewards(Part, ABC):
     @abstractmethod
     def means(self) -> Array:
         """Expected reward of each arm, (arms,), or (lanes, arms)."""
+
+    @by_default
+    def arms(self) -> int:
+        """Number of arms."""
+        return int(np.shape(self.means)[-1])
 
     @abstractmethod
     def draw(self, rng: np.random.Generator, rows: NDArray[np.intp], lanes: int) -> NDArray[Any]:

@@ -34,18 +34,22 @@ class TimingWheel:
         self._inbox: list[Parcel] = []
         self._later: dict[int, list[Parcel]] = {}
 
-    def put(self, delays: NDArray[np.float64], places: NDArray[np.intp], rewards: NDArray[Any]) -> None:
-        """Rewards of the present round that become known after ``delays`` whole rounds; each place at most once."""
+    def put(self, delays: NDArray[np.float64], places: NDArray[np.intp], rewards: NDArray[Any]) -> int:
+        """Rewards of the present round that become known after ``delays`` whole rounds; each place at most once.
+
+        Returns how many of them become known before the horizon.
+        """
         due = delays + self._now
         edge = (self._now // self._block + 2) * self._block
         near = due < min(edge, self._rounds)
         if near.all():
             self._add(due.astype(np.int32), places, rewards)
-            return
+            return len(due)
         far = ~near & (due < self._rounds)
         self._add(due[near].astype(np.int32), places[near], rewards[near])
         if far.any():
             self._inbox.append((due[far].astype(np.int32), places[far].astype(np.int32), rewards[far]))
+        return int(np.count_nonzero(near | far))
 
     def _add(self, due: NDArray[np.int32], places: NDArray[np.integer[Any]], rewards: NDArray[Any]) -> None:
         cells = due % (2 * self._block) * np.int64(self._counts.shape[1]) + places
@@ -98,11 +102,11 @@ class NamedWheel(TimingWheel):
         self._rows = np.zeros((2 * self._block, 16), dtype=[("place", np.intp), ("sent", np.int64), ("reward", float)])
         self.answers = self._taken(0)
 
-    def put(self, delays: NDArray[np.float64], places: NDArray[np.intp], rewards: NDArray[Any]) -> None:
+    def put(self, delays: NDArray[np.float64], places: NDArray[np.intp], rewards: NDArray[Any]) -> int:
         """Rewards of the present round that become known after ``delays`` whole rounds; each place at most once."""
         parcels = np.empty(len(rewards), dtype=self._parcel)
         parcels["reward"], parcels["sent"] = rewards, self._now
-        super().put(delays, places, parcels)
+        return super().put(delays, places, parcels)
 
     def turn(self) -> tuple[NDArray[Any], NDArray[Any]]:
         """End the present round: how many rewards become known in each place, and their sums; `answers` has each."""

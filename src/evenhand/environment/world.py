@@ -12,6 +12,7 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from evenhand.core import validate
+from evenhand.core.cohorts import Answers
 from evenhand.core.errors import EvenhandError, number_of, shown, there_are
 from evenhand.core.parts import Part, build, part, rules_of
 from evenhand.core.state import (
@@ -29,6 +30,8 @@ from evenhand.core.streams import Seeds, spans, strand_sizes
 from evenhand.core.validate import PerArm
 from evenhand.environment.anonymous import Sums
 from evenhand.environment.availability import Always, Availability
+from evenhand.environment.contexts import Awaited, Context, Contexts, at
+from evenhand.environment.contextual import ContextualRewards, check_fit
 from evenhand.environment.feedback import Channel, FeedbackModel, Immediate
 from evenhand.environment.rewards import Rewards
 from evenhand.policy.custom_merit import MeritLike, as_merit
@@ -71,6 +74,13 @@ def _feedback(value: FeedbackModel | str | Mapping[str, object]) -> FeedbackMode
     return feedback
 
 
+def _contexts(value: Contexts | str | Mapping[str, object] | None) -> Contexts | None:
+    contexts: Contexts | None = build("contexts", value)
+    if contexts is not None:
+        validate.part("", contexts, Contexts, "Normal(situation=5)")
+    return contexts
+
+
 def _range(value: Sequence[float] | None) -> tuple[float, float] | None:
     if value is None:
         return None
@@ -102,6 +112,7 @@ class Environment(Part):
         merit: a function of an arm's mean, for a policy that promises no shares by merit.
         reward_range: (low, high), the smallest and the largest reward that can occur; by default what the reward model
             says.
+        contexts: what is known of the situation and the arms before each decision; None for nothing.
 
     Raises:
         EvenhandError: the parts differ in their number of arms, a parameter is out of range, or two arms have the same
@@ -125,6 +136,7 @@ class Environment(Part):
     weights: Array | None = field(default=None, converter=_nonnegatives)
     merit: Merit | None = field(default=None, converter=_merit, metadata={"slot": "merit"})
     reward_range: tuple[float, float] | None = field(default=None, converter=_range)
+    contexts: Contexts | None = field(default=None, converter=_contexts, metadata={"slot": "contexts"})
 
     @names.default
     def _numbered(self) -> tuple[str, ...]:
@@ -148,6 +160,7 @@ class Environment(Part):
             self.feedback.check(self.arms)
         except EvenhandError as error:
             raise error.at("feedback") from None
+        check_fit(self.rewards, self.contexts, self.arms)
         self._check_log()
 
     def _check_log(self) -> None:
@@ -171,12 +184,32 @@ class Environment(Part):
     @cached_property
     def arms(self) -> int:
         """Number of arms."""
-        return int(np.shape(self.rewards.means)[-1])
+        return self.rewards.arms
+
+    @property
+    def widths(self) -> tuple[int, int] | None:
+        """How many columns the situation has, and how many each arm; None without contexts."""
+        return None if self.contexts is None else self.contexts.widths
 
     @cached_property
     def means(self) -> Array:
-        """Expected reward of each arm, (arms,) or (lanes, arms), in the user's unit."""
+        """Expected reward of each arm, (arms,) or (lanes, arms), in the user's unit; by context their mean over all."""
+        if self.rewards.traits.contextual:
+            means, chances = self.law
+            return np.asarray((means * chances[:, np.newaxis]).sum(axis=0))
         return np.asarray(self.rewards.means)
+
+    @cached_property
+    def law(self) -> tuple[Array, Array]:
+        """Expected rewards in contexts that stand for all, (contexts, arms), and their probabilities, (contexts,)."""
+        if isinstance(self.rewards, ContextualRewards) and self.contexts is not None:
+            context, chances = self.contexts.law(self.arms)
+            return self.rewards.means_given(context), chances
+        if self.rewards.unknown is not None and self.rewards.rows is not None:
+            rows = np.arange(self.rewards.rows)
+            known = self.rewards.draw(np.random.default_rng(0), rows[:, np.newaxis], 1)[:, 0]
+            return np.asarray(known, dtype=float), np.full(len(rows), 1.0 / len(rows))
+        return self.means[np.newaxis], np.ones(1)
 
     @property
     def range(self) -> tuple[float, float] | None:
@@ -198,8 +231,9 @@ class Environment(Part):
 
     @property
     def rows(self) -> int | None:
-        """Rounds that the log holds, if rewards or availability come from a log."""
-        return self.availability.rows if self.rewards.rows is None else self.rewards.rows
+        """Rounds that the log holds, if rewards, contexts or availability come from a log."""
+        known = self.rewards.rows, None if self.contexts is None else self.contexts.rows, self.availability.rows
+        return next((rows for rows in known if rows is not None), None)
 
     def check_horizon(self, horizon: int) -> None:
         """Refuse a horizon beyond the end of the log.
@@ -250,7 +284,10 @@ class World:
             Strand(environment, lanes, seed)
             for lanes, seed in zip(spans(strand_sizes(lanes, len(seeds))), seeds, strict=True)
         ]
-        self._stretch = int(min(horizon, max(1, DRAWN_AHEAD // (lanes * environment.arms))))
+        numbers = environment.arms
+        if environment.widths is not None:
+            numbers = max(numbers, environment.widths[0] + environment.widths[1] * environment.arms)
+        self._stretch = int(min(horizon, max(1, DRAWN_AHEAD // (lanes * numbers))))
         self._unit = environment.unit
         # The range to which rewards are held, where one is given or needed for scaling.
         scaled = self._unit is not None or environment.reward_range is not None
@@ -261,6 +298,9 @@ class World:
         self._rewards: NDArray[Any] = np.empty(0)
         self._available: Mask | None = None
         self._chance: Array | None = None
+        self._contexts: Context | None = None
+        self._means: Array | None = None
+        self._awaited = Awaited(environment.arms, environment.widths or (0, 0))
 
     def free_pull(self) -> Feedback:
         """Every arm is pulled once before round 1; returns what becomes known of it before that round."""
@@ -278,7 +318,7 @@ class World:
         return self._channel.send(played, earned[0], None if chance is None else chance[0])
 
     def observe(self) -> Observation:
-        """What is known before the next round: which arms are available, (lanes, arms)."""
+        """What is known before the next round: which arms are available, (lanes, arms), and the context."""
         if self._observed:
             raise EvenhandError(f"round {self.round + 1} has already been observed; call step(decision) next")
         if self.round == self.horizon:
@@ -289,7 +329,17 @@ class World:
         self._place = self.round % self._stretch
         if self._place == 0:
             self._draw()
-        return ALL_AVAILABLE if self._available is None else Observation(self._available[self._place])
+        available = None if self._available is None else self._available[self._place]
+        if self._contexts is not None:
+            return Observation(available, *self._context)
+        return ALL_AVAILABLE if available is None else Observation(available)
+
+    @property
+    def _context(self) -> Context:
+        """The context of the present round."""
+        assert self._contexts is not None
+        situation, arms = self._contexts
+        return Context(situation[self._place], None if arms is None else arms[self._place])
 
     def step(self, decision: Decision) -> Outcome:
         """The end of the round: what the played arms earned, in the user's unit, and the feedback, on [0, 1]."""
@@ -302,7 +352,26 @@ class World:
         if self._limits is not None:
             self._check(earned, decision.played)
         chance = None if self._chance is None else self._chance[self._place]
-        return Outcome(earned, self._channel.send(decision.played, earned, chance), potential)
+        feedback = self._channel.send(decision.played, earned, chance)
+        if self._contexts is None:
+            return Outcome(earned, feedback, potential)
+        means = None if self._means is None else self._means[self._place]
+        return Outcome(earned, self._with_features(feedback), potential, means)
+
+    def _with_features(self, feedback: Feedback) -> Feedback:
+        """Feedback in which every reward that names its pull has the features of that pull."""
+        model, context = self.environment.feedback, self._context
+        answers = feedback.answers
+        if model.traits.immediate:
+            answers = Answers.at_once(feedback.received, feedback.rewards)
+            found = at(answers.places, self.environment.arms, context)
+        elif model.named and answers is not None:
+            self._awaited.keep(self.round, context, getattr(self._channel, "awaited", len(feedback.received.flat)))
+            found = self._awaited.take(self.round, answers.places, answers.delays)
+        else:
+            return feedback
+        whole = Answers(answers.places, answers.delays, answers.rewards, *found)
+        return Feedback(feedback.received, feedback.rewards, whole)
 
     @property
     def drawn_ahead(self) -> int:
@@ -325,7 +394,7 @@ class World:
         environment, channel = self.environment, type(self._channel)
         exact = plays == 1 or rules_of(environment.rewards) is not None
         sums = channel is Immediate or (channel is Sums and exact)
-        return self.plain and sums and not environment.availability.traits.sleeping
+        return self.plain and sums and not environment.availability.traits.sleeping and environment.contexts is None
 
     @property
     def plain(self) -> bool:
@@ -348,7 +417,9 @@ class World:
         # A log is read to its end and no further; the last draw may be short.
         stop = self.round + self._stretch if rows is None else min(self.round + self._stretch, rows)
         drawn = zip(*(strand.draw(self.round, stop) for strand in self.strands), strict=True)
-        self._rewards, self._available, self._chance = map(_side_by_side, drawn)
+        self._rewards, self._available, self._chance, means, situation, arms = map(_side_by_side, drawn)
+        self._means = means
+        self._contexts = None if situation is None else Context(situation, arms)
 
     def _check(self, earned: NDArray[Any], played: Mask) -> None:
         """Refuse rewards of played arms outside the range."""
@@ -374,13 +445,36 @@ class Strand:
         self.availability = for_lanes(environment.availability, lanes)
         self._shape = lanes.stop - lanes.start, environment.arms
         self._random = environment.feedback.traits.random
-        order, *streams = map(np.random.default_rng, seed.spawn(5))
-        self.reward_stream, self.available_stream, self.late_stream, self._free = streams
+        self._contexts = environment.contexts
+        streams = list(map(np.random.default_rng, seed.spawn(5 if self._contexts is None else 6)))
+        order, self.reward_stream, self.available_stream, self.late_stream, self._free = streams[:5]
+        self._context_stream = streams[-1]
         self._rows = self._order(order)
 
-    def draw(self, start: int, stop: int) -> tuple[NDArray[Any], Mask | None, Array | None]:
-        """Rewards, availability and chance of some rounds, each (rounds, lanes, arms)."""
-        return self.draw_rewards(start, stop), self.draw_available(start, stop), self.draw_chance(start, stop)
+    def draw(self, start: int, stop: int) -> tuple[NDArray[Any] | None, ...]:
+        """Rewards, availability and chance of some rounds, each (rounds, lanes, arms), expected rewards and contexts."""
+        rest = self.draw_available(start, stop), self.draw_chance(start, stop)
+        if self._contexts is None:
+            return self.draw_rewards(start, stop), *rest, None, None, None
+        rows = self._places(start, stop)
+        context = self._contexts.draw(self._context_stream, rows, *self._shape)
+        rewards, means = self._given(self.reward_stream, context, rows)
+        return rewards, *rest, means, *context
+
+    def _given(
+        self, rng: np.random.Generator, context: Context, rows: NDArray[np.intp]
+    ) -> tuple[NDArray[Any], Array]:
+        """Rewards in some contexts, and their means; those of a log are their own."""
+        if isinstance(self.rewards, ContextualRewards):
+            means = self.rewards.means_given(context)
+            return self.rewards.draw_given(rng, means), means
+        drawn = self.rewards.draw(rng, rows, self._shape[0])
+        means = self.rewards.means
+        if self.rewards.unknown is not None:
+            means = drawn
+        elif self.rewards.traits.drifting:
+            means = self.rewards.means_at(rows[:, 0])[:, np.newaxis]
+        return drawn, np.broadcast_to(np.asarray(means, dtype=float), drawn.shape)
 
     def draw_rewards(self, start: int, stop: int) -> NDArray[Any]:
         """What each arm would earn in some rounds, (rounds, lanes, arms)."""
@@ -400,14 +494,20 @@ class Strand:
 
     def free_pull(self) -> tuple[NDArray[Any], Array | None]:
         """Rewards and chance of the pulls before round 1, each (1, lanes, arms)."""
-        rewards = self.rewards.draw(self._free, np.zeros((1, 1), dtype=np.intp), self._shape[0])
+        rows = np.zeros((1, 1), dtype=np.intp)
+        if self._contexts is None:
+            rewards = self.rewards.draw(self._free, rows, self._shape[0])
+        else:
+            context = self._contexts.draw(self._free, rows, *self._shape)
+            rewards = self._given(self._free, context, rows)[0]
         return rewards, self._free.random((1, *self._shape)) if self._random else None
 
     def _order(self, rng: np.random.Generator) -> NDArray[np.intp] | None:
         """The rows of the log in the order of each lane, (rows, lanes); None for all in the order of the log."""
-        if self.rewards.rows is None or not self.rewards.shuffled:
+        logs = [one for one in (self.rewards, self._contexts) if one is not None and one.rows is not None]
+        if not any(log.shuffled for log in logs):
             return None
-        rows = np.broadcast_to(np.arange(self.rewards.rows, dtype=np.int32), (self._shape[0], self.rewards.rows))
+        rows = np.broadcast_to(np.arange(logs[0].rows, dtype=np.int32), (self._shape[0], logs[0].rows))
         return rng.permuted(rows, axis=1).T
 
 
