@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from evenhand import availability as availability
     from evenhand import changes as changes
     from evenhand import client as client
+    from evenhand import contexts as contexts
     from evenhand import datasets as datasets
     from evenhand import delays as delays
     from evenhand import evaluation as evaluation

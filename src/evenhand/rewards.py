@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from evenhand.environment.contextual import ContextualRewards as ContextualRewards
+from evenhand.environment.contextual import Linear as Linear
+from evenhand.environment.contextual import Logistic as Logistic
 from evenhand.environment.drift import DriftingRewards as DriftingRewards
 from evenhand.environment.drift import Piecewise as Piecewise
 from evenhand.environment.drift import Sinusoidal as Sinusoidal

@@ -12,6 +12,7 @@ import pytest
 
 from evenhand import Decision, Environment, EvenhandError, PerLane
 from evenhand.availability import Always, Availability, Independent, Joint, Logged
+from evenhand.contexts import Contexts, Normal
 from evenhand.core.errors import ConfigurationError, StateError
 from evenhand.core.parts import Part, build, kinds, plain
 from evenhand.core.state import for_lanes
@@ -36,6 +37,8 @@ from evenhand.rewards import (
     Beta,
     Categorical,
     Gaussian,
+    Linear,
+    Logistic,
     Piecewise,
     Rewards,
     Sinusoidal,
@@ -115,6 +118,17 @@ PARTS: dict[str, list[tuple[Part, dict[str, Any]]]] = {
         (Empirical([[9.5, 0.0, math.inf], [4.0]]), {"samples": [[0.0, 9.0, "inf"], [4.0]]}),
         (Empirical([7.0, 2.0]), {"samples": [[2.0, 7.0]]}),
     ],
+    "rewards linear": [
+        (
+            Linear([[0.5, 1], [0.2, 0]], shared=[1], noise=None, high=3),
+            {"coefficients": [[0.5, 1.0], [0.2, 0.0]], "shared": [1.0], "noise": None, "low": 0.0, "high": 3.0},
+        ),
+    ],
+    "rewards logistic": [(Logistic([[0.5, 1]]), {"coefficients": [[0.5, 1.0]], "shared": None})],
+    "contexts normal": [
+        (Normal(3), {"situation": 3, "arms": 0, "sd": [1.0], "intercept": True}),
+        (Normal(0, [[1, 2]], 2), {"situation": 0, "arms": [[1.0, 2.0]], "sd": [2.0], "intercept": True}),
+    ],
     "feedback spread/random": [(RandomDelay(1, 9), {"low": 1, "high": 9})],
     "feedback spread/bounded": [(Bounded(3, 8), {"start": 3, "stop": 8})],
     "feedback spread/decreasing": [(Decreasing(6), {"length": 6})],
@@ -135,7 +149,12 @@ EVERY = [
     for key, pairs in PARTS.items()
     for part, form in pairs
 ]
-BASES: dict[str, type] = {"rewards": Rewards, "availability": Availability, "feedback": FeedbackModel}
+BASES: dict[str, type] = {
+    "rewards": Rewards,
+    "contexts": Contexts,
+    "availability": Availability,
+    "feedback": FeedbackModel,
+}
 
 
 def equal(one: Any, other: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import ClassVar, get_origin
 from evenhand.core.errors import EvenhandError, nearest
 
 #: Where users find the base classes that are not in `evenhand.policy`.
-PUBLIC = {slot: f"evenhand.{slot}" for slot in ("merit", "rewards", "availability", "feedback")} | {
+PUBLIC = {slot: f"evenhand.{slot}" for slot in ("merit", "rewards", "contexts", "availability", "feedback")} | {
     "metric": "evenhand",
     "feature": "evenhand.features",
 }
@@ -24,6 +24,7 @@ BASES: dict[str, tuple[str, str]] = {
     "size": ("evenhand.policy.hold", "Size"),
     "mixing": ("evenhand.policy.mixing", "MixingRule"),
     "rewards": ("evenhand.environment.rewards", "Rewards"),
+    "contexts": ("evenhand.environment.contexts", "Contexts"),
     "availability": ("evenhand.environment.availability", "Availability"),
     "feedback": ("evenhand.environment.feedback", "FeedbackModel"),
     "metric": ("evenhand.simulation.metrics", "Metric"),

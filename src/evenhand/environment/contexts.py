@@ -7,7 +7,6 @@ every policy faces the same contexts.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -16,7 +15,7 @@ from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.by_default import by_default
-from evenhand.core.errors import EvenhandError, number_of, shown, there_are
+from evenhand.core.errors import EvenhandError, number_of, shown
 from evenhand.core.parts import Part, part
 from evenhand.core.state import Array
 from evenhand.core.validate import PerArm, Rows
@@ -107,14 +106,9 @@ def _evenly(number: int) -> Array:
 def _columns(value: Columns) -> int | Array:
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return validate.natural(value)
-    try:
-        return validate.table("", value)
-    except EvenhandError as error:
-        if error.path:
-            raise
-        raise EvenhandError(
-            f"must be a number of columns, or a table with one row for each arm, got {shown(value)}"
-        ) from None
+    if np.ndim(value) == 0:
+        raise EvenhandError(f"must be a number of columns, or a table with one row for each arm, got {shown(value)}")
+    return validate.table("", value)
 
 
 def _deviations(value: PerArm) -> Array:

@@ -69,6 +69,10 @@ def _shared(value: Any) -> Array | None:
     return None if value is None else validate.for_all_lanes("", validate.numbers(value))
 
 
+def _noise(value: float | None) -> float | None:
+    return None if value is None else validate.nonnegative(value)
+
+
 @frozen(eq=False)
 class _ByScore(ContextualRewards):
     """Rewards whose means depend on ``θ_a · x + β · z_a``, x the situation and z_a the features of the arm."""
@@ -122,9 +126,7 @@ class Linear(_ByScore):
                [1. , 0. ]])
     """
 
-    noise: float | None = field(
-        default=0.1, converter=lambda value: None if value is None else validate.nonnegative(value)
-    )
+    noise: float | None = field(default=0.1, converter=_noise)
     low: float = field(default=0.0, converter=validate.real)
     high: float = field(default=1.0, converter=validate.real)
 

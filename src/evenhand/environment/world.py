@@ -452,7 +452,7 @@ class Strand:
         self._rows = self._order(order)
 
     def draw(self, start: int, stop: int) -> tuple[NDArray[Any] | None, ...]:
-        """Rewards, availability and chance of some rounds, each (rounds, lanes, arms), expected rewards and contexts."""
+        """Rewards, availability and chance of some rounds, each (rounds, lanes, arms), means and contexts."""
         rest = self.draw_available(start, stop), self.draw_chance(start, stop)
         if self._contexts is None:
             return self.draw_rewards(start, stop), *rest, None, None, None
@@ -461,9 +461,7 @@ class Strand:
         rewards, means = self._given(self.reward_stream, context, rows)
         return rewards, *rest, means, *context
 
-    def _given(
-        self, rng: np.random.Generator, context: Context, rows: NDArray[np.intp]
-    ) -> tuple[NDArray[Any], Array]:
+    def _given(self, rng: np.random.Generator, context: Context, rows: NDArray[np.intp]) -> tuple[NDArray[Any], Array]:
         """Rewards in some contexts, and their means; those of a log are their own."""
         if isinstance(self.rewards, ContextualRewards):
             means = self.rewards.means_given(context)
@@ -505,9 +503,10 @@ class Strand:
     def _order(self, rng: np.random.Generator) -> NDArray[np.intp] | None:
         """The rows of the log in the order of each lane, (rows, lanes); None for all in the order of the log."""
         logs = [one for one in (self.rewards, self._contexts) if one is not None and one.rows is not None]
-        if not any(log.shuffled for log in logs):
+        number = logs[0].rows if logs else None
+        if number is None or not any(log.shuffled for log in logs):
             return None
-        rows = np.broadcast_to(np.arange(logs[0].rows, dtype=np.int32), (self._shape[0], logs[0].rows))
+        rows = np.broadcast_to(np.arange(number, dtype=np.int32), (self._shape[0], number))
         return rng.permuted(rows, axis=1).T
 
 
