@@ -2,9 +2,9 @@
 
 A page with the line ``<!-- examples: with a service -->`` finds one running, at the address in ``EVENHAND_URL``.
 
-``python docs/_ext/examples.py`` runs every page and puts the present output where another one is shown; what a page
-leaves out (``…``) stays left out. Needed when random streams or messages change, since the tests compare to the last
-digit.
+``python docs/_ext/examples.py`` runs every page, or those that are named, and puts the present output where another
+one is shown; what a page leaves out (``…``) stays left out. Needed when random streams or messages change, since the
+tests compare to the last digit.
 """
 
 from __future__ import annotations
@@ -247,8 +247,8 @@ def workplace() -> Iterator[None]:
 
 
 def main() -> None:
-    """Bring every page up to date."""
-    for page in pages():
+    """Bring every page up to date, or those that are named."""
+    for page in sys.argv[1:] or pages():
         path = DOCS / page
         text = path.read_text(encoding="utf-8")
         with workplace():

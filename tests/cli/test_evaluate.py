@@ -52,6 +52,32 @@ def test_columns_of_other_names_come_with_the_options_that_name_them(capsys: pyt
     assert cli.run(["evaluate", "other.csv", "--shares", "uniform", *shlex.split(options)]) == 0
 
 
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (".1", "--set fractions=.1 is not a number as TOML writes it (write 0.1)"),
+        ("10%", "--set fractions=10% is not a number as TOML writes it (write 0.1)"),
+        ("{tea = .1}", "--set fractions={tea = .1} is not valid TOML"),
+    ],
+)
+def test_a_parameter_that_is_almost_a_number_gets_a_hint(
+    value: str, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run([*EUROS, "--algorithm", "fucb", "--set", f"fractions={value}"]) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_a_report_refuses_options_that_do_not_apply(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("plain.csv").write_text("time,item,click\n1,tea,1\n2,mate,0\n3,mate,1\n")
+    for arguments, says in (
+        (["plain.csv", "--database", "evenhand.db"], "--database is for an allocation; this is a log"),
+        (["plain.csv", "--shares", "uniform"], "--shares is for a log with propensities; this is one without"),
+        (["drinks", "--unit", "€"], "--unit is for a log; this is an allocation"),
+    ):
+        assert cli.run(["report", *arguments]) == 2
+        assert says in capsys.readouterr().err
+
+
 def test_rewards_that_are_missing_are_a_choice_between_options(capsys: pytest.CaptureFixture[str]) -> None:
     Path("blank.csv").write_text("timestamp,item_id,click,propensity_score\n1,tea,,0.5\n")
     assert cli.run(["evaluate", "blank.csv", "--shares", "uniform"]) == 2

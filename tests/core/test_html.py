@@ -7,6 +7,7 @@ import re
 import xml.etree.ElementTree as ET
 
 from evenhand.core.html import MOST, Bar, chart, notebook, page, report, table
+from evenhand.core.numbers import percent
 
 
 def drawn(svg: str) -> ET.Element:
@@ -19,6 +20,11 @@ def test_texts_are_escaped_everywhere() -> None:
     whole = report(evil, evil, [evil], {evil: table([evil, evil], [[evil, evil]])}, [f"{evil}.png"])
     assert "<script>" not in svg + whole + notebook(svg)
     assert whole.startswith("<!doctype html>")
+
+
+def test_a_chart_writes_numbers_as_tables_do() -> None:
+    assert ">31,765<" in chart([Bar("a", 31765.0)])
+    assert ">20%<" in chart([Bar("a", 0.2)], written=percent)
 
 
 def test_a_chart_has_a_bar_for_each_value_that_is_known() -> None:

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import pytest
-
-from evenhand.messages.audit_text import amount, bounds_table
+from evenhand.messages.answers import Cost
+from evenhand.messages.audit_text import bounds_table, cost
 from evenhand.messages.lines import BoundLine
+from evenhand.messages.words import Words
 
 
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(0.0, "0"), (0.1234, "0.123"), (-999.4, "-999"), (999.6, "1,000"), (-4234.5, "-4,234"), (1.2e6, "1,200,000")],
-)
-def test_amounts_have_no_powers_of_ten(value: float, text: str) -> None:
-    assert amount(value) == text
+def test_the_ends_of_an_interval_are_told_from_thousands() -> None:
+    found = cost(Cost(12_500.0, 0.0, 31_765.0, 0.2, 752.4, 0.0, 8_000.0, 0.051, ""), Words(unit="€"))
+    assert "have cost 752 € (0 to 8,000), 5.1% of what could have been earned" in found
+    assert "per round, 12,500 € (0 to 31,765), 20% of" in found
 
 
 def test_plays_of_groups_have_no_powers_of_ten() -> None:

@@ -235,6 +235,12 @@ export function createClient({ url, key, fetch = globalThis.fetch, ...limits }: 
       return given((await http.GET("/v1/allocations/{name}/audit", { params })).data);
     },
 
+    /** A report on the allocation, to be handed on: a page of HTML that loads nothing. */
+    async reportPage(name: string): Promise<string> {
+      const params = { path: path({ name }) };
+      return given((await http.GET("/v1/allocations/{name}/report", { params, parseAs: "text" })).data);
+    },
+
     /** Whether one may stop: the arms that can still be the best, and what this rests on. */
     async stopping(name: string, query: StoppingQuery = {}): Promise<Stopping> {
       const params = { path: path({ name }), query };

@@ -188,6 +188,7 @@ test("what is read only", async () => {
   assert.deepEqual([answer.stop, answer.candidates.length], [false, 2]);
   const compared = await client.differences("drinks", { assume: "lost independently" });
   assert.equal(compared.differences.length, compared.sentences.length);
+  assert.match(await client.reportPage("drinks"), /<h1>Report on drinks<\/h1>/);
   const audit = await client.audit("drinks", 1);
   assert.deepEqual([audit.round, audit.lines.length], [round, 1]);
   const kinds = new Set<string>();

@@ -16,6 +16,7 @@ from evenhand.core.dataclasses import dataclass
 from evenhand.core.descriptions import complete, described
 from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
 from evenhand.core.imports import same_definition
+from evenhand.core.numbers import percent
 from evenhand.policy.composition import Policy
 from evenhand.policy.merit import Power
 from evenhand.theory.bounds import Bound
@@ -187,8 +188,9 @@ def _shown(policy: Policy) -> str:
     parts = html.table(("part", ""), ((slot, repr(getattr(policy, slot))) for slot in slots), numbers=False)
     shares = [] if policy.fractions is None else [float(one) for one in np.atleast_2d(policy.fractions).mean(axis=0)]
     bars = [html.Bar(f"arm {arm}", share) for arm, share in enumerate(shares, start=1)]
+    chart = html.chart(bars, (), "promised shares", percent)
     title = "A policy of parts" if entry is None else entry.summary
-    return html.notebook(html.paragraph(title, strong=True), *texts, parts, html.chart(bars, caption="promised shares"))
+    return html.notebook(html.paragraph(title, strong=True), *texts, parts, chart)
 
 
 Policy._repr_html_ = _shown  # type: ignore[attr-defined]  # policies know nothing of algorithms

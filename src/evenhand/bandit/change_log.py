@@ -12,6 +12,7 @@ import numpy as np
 from evenhand.core import validate
 from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import StateError
+from evenhand.core.numbers import percent
 from evenhand.core.state import Array
 from evenhand.messages.answers import moment
 from evenhand.messages.changes import ChangeRecord
@@ -46,7 +47,7 @@ class Change:
         arm = "" if self.arm is None else names[self.arm]
         match self.kind:
             case "add" | "bring_back":
-                promised = [f", with a promised share of {_percent(after)}" for _, _, after in self.shares]
+                promised = [f", with a promised share of {percent(after, 4)}" for _, _, after in self.shares]
                 return f"{arm} was {'added' if self.kind == 'add' else 'brought back'}{''.join(promised)}"
             case "retire":
                 return f"{arm} was retired"
@@ -133,12 +134,8 @@ def _difference(old: Array | None, new: Array | None, arms: int) -> list[Moved]:
 
 def _moved(moved: Moved, names: Sequence[str]) -> str:
     place, before, after = moved
-    digits = next((number for number in (4, 8, 12) if _percent(before, number) != _percent(after, number)), 17)
-    return f"{names[place]} changed from {_percent(before, digits)} to {_percent(after, digits)}"
-
-
-def _percent(share: float, digits: int = 4) -> str:
-    return f"{100.0 * share:.{digits}g}%"
+    digits = next((number for number in (4, 8, 12) if percent(before, number) != percent(after, number)), 17)
+    return f"{names[place]} changed from {percent(before, digits)} to {percent(after, digits)}"
 
 
 def _restored(plain: Mapping[str, Any], arms: int) -> Change:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -138,12 +138,19 @@ def format_of(path: Path) -> str:
     return path.suffix.removeprefix(".")
 
 
+def refuse(given: Mapping[str, object], use: str, kind: str) -> None:
+    """Refuse options that do not apply to what a command is about."""
+    for name, value in given.items():
+        if value not in (None, []):
+            raise ConfigurationError(f"--{name} is for {use}; this is {kind}")
+
+
 def parameters(
     settings: Sequence[str], option: str = "--set", form: str = "NAME=VALUE", example: str = "exploration=2.0"
 ) -> dict[str, Any]:
     """Parameters of an algorithm from ``--set``, whose values are written as in a configuration; others are strings."""
     pairs = [pair(option, form, example, text) for text in settings]
-    return {name: _value(text) for name, text in pairs}
+    return {name: _value(option, name, text) for name, text in pairs}
 
 
 def policy(text: str) -> tuple[str | dict[str, Any], Path]:
@@ -242,10 +249,15 @@ def table(text: str, name: str) -> dict[str, Any]:
     return found
 
 
-def _value(text: str) -> object:
+def _value(option: str, name: str, text: str) -> object:
+    """A value of TOML, or else a string, unless it looks as if a number, a list or a table was meant."""
     import tomllib
 
     try:
         return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+    except tomllib.TOMLDecodeError as error:
+        if hint := number_hint(text, share=True):
+            raise ConfigurationError(f"{option} {name}={text} is not a number as TOML writes it{hint}") from None
+        if text[0] in "[{":
+            raise ConfigurationError(f"{option} {name}={text} is not valid TOML: {error}") from None
         return text

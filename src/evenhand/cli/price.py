@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +11,7 @@ from evenhand.cli import options
 from evenhand.cli.client import Url, connected
 from evenhand.cli.output import note, print_json
 from evenhand.core.errors import ConfigurationError
+from evenhand.core.numbers import shares_of
 
 if TYPE_CHECKING:
     from evenhand.bandit.evaluation.log import Log
@@ -81,13 +81,13 @@ def price(
         elif Path(source).suffix == ".toml":
             from evenhand.studies.configuration import load
 
-            _refuse(read, "a log", "a configuration")
+            options.refuse(read, "a log", "a configuration")
             setup = load(source)
             plays = max(policy.plays for policy in setup.policies.values())
             found = _of(setup.environment, shares, algorithm, rounds, seed, plays)
         else:
-            _refuse(read, "a log", "an allocation")
-            _refuse(run, "a log or a configuration, of which rounds are simulated", "an allocation")
+            options.refuse(read, "a log", "an allocation")
+            options.refuse(run, "a log or a configuration, of which rounds are simulated", "an allocation")
             if Path(source).suffix == ".json":
                 from evenhand.bandit import Bandit
 
@@ -112,24 +112,7 @@ def price(
 
 def promised(text: str | None) -> list[float] | None:
     """The shares that the option lists; None where it was not given."""
-    return None if text is None else [_share(part.strip()) for part in text.split(",")]
-
-
-def _share(text: str) -> float:
-    try:
-        share = float(text.removesuffix("%")) / (100.0 if text.endswith("%") else 1.0)
-    except ValueError:
-        share = -1.0
-    if not 0.0 <= share <= 1.0:
-        raise ConfigurationError(f"--promise must be a share from 0 to 1, such as 0.1 or 10%, got {text!r}")
-    return share
-
-
-def _refuse(given: Mapping[str, object], use: str, kind: str) -> None:
-    """Refuse options that do not apply to what is priced."""
-    for name, value in given.items():
-        if value not in (None, []):
-            raise ConfigurationError(f"--{name} is for {use}; this is {kind}")
+    return None if text is None else shares_of(text, "--promise")
 
 
 def _of(
@@ -152,8 +135,7 @@ def _show(found: Price, log: Log | None) -> None:
     from textwrap import fill
 
     from evenhand.cli.rendering import show, table_of
-    from evenhand.messages.audit_text import amount
-    from evenhand.messages.prices import ranged
+    from evenhand.core.numbers import amount, percent, ranged
 
     print(*(fill(text, WIDTH) for text in found.sentences), sep="\n")
     unit = found.unit and f", {found.unit}"
@@ -170,7 +152,7 @@ def _show(found: Price, log: Log | None) -> None:
             one.arm,
             amount(one.mean),
             ranged(one.low, one.high),
-            f"{most.shares[one.arm]:.1%}",
+            percent(most.shares[one.arm]),
             amount(one.dual / 100.0),
         ]
         for one in found.by_arm[:50]

@@ -69,14 +69,14 @@ class _Console(Console):
 
 def number(value: float | None) -> str:
     """A number with four digits where it is small, as 0.1234 and 1,234; nothing for None."""
-    from evenhand.messages.audit_text import amount
+    from evenhand.core.numbers import amount
 
     return "" if value is None else amount(value, 4)
 
 
 def interval(low: float | None, high: float | None) -> str:
     """The ends of an interval; nothing where there is none."""
-    from evenhand.messages.audit_text import amount
+    from evenhand.core.numbers import amount
 
     return "" if low is None or high is None or math.isnan(high - low) else f"{amount(low)} to {amount(high)}"
 

@@ -53,13 +53,16 @@ def report(
         evenhand report bandit.json
         evenhand report sales.csv --shares uniform --promise 0.05,0.1
     """
+    reading: dict[str, Any] = {"missing": missing, "window": window, "rewards": rewards, "unit": unit}
     if Path(source).suffix in (".csv", ".parquet"):
-        limits = None if rewards is None else options.reward_range(rewards)
-        reading = {"window": window, "missing": missing, "rewards": limits, "unit": unit}
+        options.refuse({"database": database, "wait": wait or None}, "an allocation", "a log")
+        reading["rewards"] = None if rewards is None else options.reward_range(rewards)
         with options.in_place_of_arguments():
-            page = _of_log(source, shares or ["uniform"], promise, options.columns(column), reading)
-        write_page(out, page)
-    elif database is not None:
+            write_page(out, _of_log(source, shares, promise, options.columns(column), reading))
+        note(f"wrote {out}")
+        return
+    options.refuse({"shares": shares, "promise": promise, "column": column, **reading}, "a log", "an allocation")
+    if database is not None:
         from evenhand.service.store.reading import stored_report
 
         with existing(database) as opened:
@@ -74,7 +77,7 @@ def report(
     note(f"wrote {out}")
 
 
-def _of_log(file: str, shares: list[str], promise: str | None, columns: Any, reading: dict[str, Any]) -> str:
+def _of_log(file: str, shares: list[str] | None, promise: str | None, columns: Any, reading: dict[str, Any]) -> str:
     from evenhand.bandit.evaluation.columns import keep
     from evenhand.bandit.evaluation.evaluation import evaluate
     from evenhand.bandit.evaluation.log import read_log
@@ -84,7 +87,9 @@ def _of_log(file: str, shares: list[str], promise: str | None, columns: Any, rea
     from evenhand.cli.price import promised
 
     log = read_log(file, columns, **reading, kept=False)
-    found = evaluate(log, targets_of(shares, None, [])) if log.has_propensities else None
+    if not log.has_propensities:
+        options.refuse({"shares": shares}, "a log with propensities", "one without")
+    found = evaluate(log, targets_of(shares or ["uniform"], None, [])) if log.has_propensities else None
     page = report(Path(file).name, found, price(log, promised(promise) or PROMISES))
     keep(Path(log.source), log.reading)
     return page

@@ -143,13 +143,13 @@ def _alike(name: str, known: str) -> bool:
 
 
 def number_hint(text: str, share: bool = False) -> str:
-    """How to write a number that is a percentage, as 50 is for a share, or has a decimal comma."""
-    found = re.fullmatch(r"(?![1-9]\d{0,2}(?:,\d{3})+$)(-?\d+)(?:([.,])(\d+))? ?(%?)", text.strip())
+    """How to write a number that is a percentage, as 50 is for a share, or has a decimal comma or no leading zero."""
+    found = re.fullmatch(r"(?=.*\d)(?![1-9]\d{0,2}(?:,\d{3})+$)(-?\d*)(?:([.,])(\d+))? ?(%?)", text.strip())
     if found is None:
         return ""
     value = float(f"{found[1]}.{found[3] or 0}")
     value /= 100.0 if (percent := found[4] or (share and 2.0 <= value <= 100.0)) else 1.0
-    return f" (write {value:.12g})" if percent or found[2] == "," else ""
+    return f" (write {value:.12g})" if percent or found[2] == "," or found[1] in ("", "-") else ""
 
 
 def number_of(count: int, one: str, many: str = "") -> str:

@@ -6,10 +6,11 @@ What is shown in a notebook has the colours of the page around it.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from html import escape
 
 from .dataclasses import dataclass
+from .numbers import amount
 
 #: Okabe & Ito, which colour-blind readers can distinguish.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
@@ -97,8 +98,10 @@ def table(
     return "\n".join(["<table>", f"<thead>{head}</thead>", "<tbody>", *lines, "</tbody>", "</table>"])
 
 
-def chart(bars: Sequence[Bar], legend: Sequence[str] = (), caption: str = "") -> str:
-    """Bars below each other as an inline SVG, with whiskers, and a tick at what was promised."""
+def chart(
+    bars: Sequence[Bar], legend: Sequence[str] = (), caption: str = "", written: Callable[[float], str] = amount
+) -> str:
+    """Bars below each other as an inline SVG, with whiskers, a tick at what was promised, and the number as written."""
     shown = [bar for bar in bars if math.isfinite(bar.value)][:MOST]
     if not shown:
         return ""
@@ -106,7 +109,7 @@ def chart(bars: Sequence[Bar], legend: Sequence[str] = (), caption: str = "") ->
     low, high = min(ends), max(ends)
     left = 12 + 7 * min(24, max(len(bar.name) for bar in shown))
     scale = 300.0 / ((high - low) or 1.0)
-    lines = [_bar(bar, left - low * scale, scale, 14 * row) for row, bar in enumerate(shown)]
+    lines = [_bar(bar, written(bar.value), left - low * scale, scale, 14 * row) for row, bar in enumerate(shown)]
     below = 14 * len(shown) + 14
     for place, name in enumerate(legend[: len(COLOURS)]):
         lines.append(f'<rect x="{left}" y="{below - 8}" width="10" height="8" fill="{COLOURS[place]}"/>')
@@ -123,7 +126,7 @@ def _small(text: str) -> str:
     return f'<p style="font-size:.85em;opacity:.75">{escape(text)}</p>' if text else ""
 
 
-def _bar(bar: Bar, zero: float, scale: float, top: int) -> str:
+def _bar(bar: Bar, number: str, zero: float, scale: float, top: int) -> str:
     name = bar.name if len(bar.name) <= 24 else f"{bar.name[:23]}…"
     x, wide = zero + min(bar.value, 0.0) * scale, abs(bar.value) * scale
     colour = COLOURS[bar.colour % len(COLOURS)]
@@ -139,5 +142,5 @@ def _bar(bar: Bar, zero: float, scale: float, top: int) -> str:
         at = f"{zero + bar.mark * scale:.1f}"
         parts.append(f'<line x1="{at}" x2="{at}" y1="{top}" y2="{top + 13}" stroke="currentColor" stroke-width="2"/>')
         end = max(end, bar.mark)
-    parts.append(f'<text x="{zero + end * scale + 6:.1f}" y="{top + 10}">{bar.value:.4g}</text>')
+    parts.append(f'<text x="{zero + end * scale + 6:.1f}" y="{top + 10}">{escape(number)}</text>')
     return "".join(parts)

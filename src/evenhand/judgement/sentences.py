@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
+from evenhand.core.numbers import amount, percent
 from evenhand.judgement.judge import Judgement, Judgements, Verdict
-from evenhand.messages.audit_text import amount
 
 NAMED = 3  # arms that a sentence names
 WHOLE = 1.0 + 1e-9  # plays behind that any policy must allow which decides in whole plays
@@ -263,11 +263,6 @@ def tally(found: Sequence[Judgements]) -> tuple[int, int, int]:
 def all_of(count: int) -> str:
     """All of at least two, in words as far as ten."""
     return ALL[count - 2] if count <= 10 else f"all {count:,}"
-
-
-def percent(share: float) -> str:
-    """A share as a percentage with about three digits."""
-    return f"{100.0 * share:.3g}%"
 
 
 plays = amount  # a number of plays

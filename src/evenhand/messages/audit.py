@@ -15,6 +15,7 @@ from annotated_types import Len
 
 from ..core.dataclasses import dataclass
 from ..core.errors import number_of
+from ..core.numbers import percent
 from . import audit_text as text
 from .answers import Answer, Cost, Missing
 from .lines import BoundLine, ChangeMade, DeficitExcerpt, History, Line, PromiseLine, StandingAlarm
@@ -147,7 +148,7 @@ class Audit(Answer):
             for one in (self.verdict, *self.notes(), self.fault, *self.warnings)
             if one
         ]
-        return html.notebook(html.paragraph(title, strong=True), *texts, html.chart(bars, caption=CHART))
+        return html.notebook(html.paragraph(title, strong=True), *texts, html.chart(bars, (), CHART, percent))
 
     def notes(self) -> tuple[str, ...]:
         """What is to be known besides the table.

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 
+from ..core.numbers import amount, percent, ranged
 from .answers import CatchUp, Cost, MovedShare
 from .lines import BoundLine, Line, PromiseLine
 from .words import Words
@@ -124,15 +125,10 @@ def cost(cost: Cost | None, words: Words) -> str:
 def _money(
     words: Words, value: float, low: float | None, high: float | None, relative: float | None, could: str
 ) -> str:
-    """A cost with its interval, such as "1.2 [0.4, 2.1] of reward, 3.1% of what could have been earned"."""
-    between = "" if low is None or high is None else f" [{amount(low)}, {amount(high)}]"
-    part = "" if relative is None else f", {100.0 * relative:.2g}% of what could {could} earned"
-    return f"{amount(value)}{between} {words.unit or 'of reward'}{part}"
-
-
-def amount(value: float, digits: int = 3) -> str:
-    """A number of plays or reward with some digits, a large one whole, as 0.123, 12.3 and 1,234."""
-    return f"{value:.{digits}g}" if abs(value) < 10**digits - 0.5 else f"{value:,.0f}"
+    """A cost with its interval, such as "1.2 of reward (0.4 to 2.1), 3.1% of what could have been earned"."""
+    between = f" ({ends})" if (ends := ranged(low, high)) else ""
+    part = "" if relative is None else f", {percent(relative, 2)} of what could {could} earned"
+    return f"{amount(value)} {words.unit or 'of reward'}{between}{part}"
 
 
 def effect(
@@ -154,9 +150,8 @@ def effect(
         parts = [f"Keeping the promises would cost, per round, {price}{before}.{sure}", cost.note]
     computed = "pay with rounds (best shares as computed now → then, not those received)"
     for less, verb in ((True, computed), (False, "get more rounds")):
-        moved = [
-            f"{plain(one.arm)} {_part(one.now)} → {_part(one.then)}" for one in shares if (one.then < one.now) is less
-        ]
+        some = [one for one in shares if (one.then < one.now) is less]
+        moved = [f"{plain(one.arm)} {percent(one.now)} → {percent(one.then)}" for one in some]
         parts.append(f"In the long run these {verb}: {_listed(moved)}." if moved else "")
     if late and not owed_first:
         parts.append(f"{plain(late[0].arm)} is owed {amount(late[0].owed)} plays; rewards can outweigh these for long.")
@@ -167,10 +162,6 @@ def effect(
     else:
         parts.append("No arm is owed more than a play, so there is nothing to make up.")
     return tuple(part for part in parts if part)
-
-
-def _part(share: float) -> str:
-    return f"{100.0 * share:.3g}%"
 
 
 def bounds_rows(bounds: Sequence[BoundLine]) -> list[tuple[str, ...]]:
@@ -212,6 +203,5 @@ def _number(value: float | None) -> str:
 
 def _estimate(line: Line) -> str:
     """The estimate with its interval."""
-    if line.low is None or line.high is None:
-        return _number(line.estimate)
-    return f"{_number(line.estimate)} [{_number(line.low)}, {_number(line.high)}]"
+    ends = ranged(line.low, line.high)
+    return f"{_number(line.estimate)} ({ends})" if ends else _number(line.estimate)

@@ -12,7 +12,6 @@ from ..core.dataclasses import dataclass
 from ..core.html import Bar
 from ..core.intervals import Claim
 from .answers import Answer
-from .audit_text import amount
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -124,8 +123,3 @@ class LogPrice(Answer):
     # by arm `plays`, the number of plays whose rewards are known, and `sum`, of these; as `start_from` takes it
     start_from: Mapping[str, Mapping[str, float]]
     notes: tuple[str, ...]  # how the rows were changed when they were read
-
-
-def ranged(low: float | None, high: float | None, digits: int = 3) -> str:
-    """The ends of an interval or of a range of runs; nothing where there is none."""
-    return "" if low is None or high is None else f"{amount(low, digits)} to {amount(high, digits)}"

@@ -16,12 +16,15 @@ from ..core.descriptions import texts
 ALLOCATION = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$"
 ARM = r"\S"
 IDEMPOTENCY_KEY = r"^[!-~]{1,200}$"
+SHARE = r"([01](\.\d{1,20})?|\.\d{1,20}|\d{1,3}(\.\d{1,20})?%)"
+SHARES = rf"^{SHARE}(,{SHARE}){{0,19}}$"
 MONTH = r"^[0-9]{4}-(0[1-9]|1[0-2])$"
 #: What a string must be that matches a pattern.
 SENTENCES = {
     ALLOCATION: "must be 1 to 100 letters, digits, dots, dashes and underscores, beginning with a letter or digit",
     ARM: "must have a character other than spaces",
     IDEMPOTENCY_KEY: "must be 1 to 200 printable ASCII characters without spaces",
+    SHARES: "must be at most 20 shares from 0 to 1 with commas between them, such as 0.05,0.1 or 5%,10%",
     MONTH: "must be a month as YYYY-MM, such as 2026-11",
 }
 MAX_LEASE = 1_000_000  # decisions of a lease

@@ -12,6 +12,7 @@ from attrs import asdict
 from evenhand.core import html
 from evenhand.core.errors import number_of
 from evenhand.core.html import Bar
+from evenhand.core.numbers import percent
 from evenhand.simulation import verdicts
 from evenhand.simulation.tables import ResultTables
 from evenhand.simulation.verdicts import Verdict
@@ -90,7 +91,7 @@ class Results(ResultTables):
             for arm in arms
             for place, (label, share) in enumerate(shares.items())
         ]
-        return html.chart(bars, list(shares), "share of the rounds; tick: promised")
+        return html.chart(bars, list(shares), "share of the rounds; tick: promised", percent)
 
     def _repr_html_(self) -> str:
         """The verdicts and the shares, for a notebook."""

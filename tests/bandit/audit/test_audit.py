@@ -480,7 +480,7 @@ def test_a_printed_audit_fits_80_columns_and_cuts_no_number() -> None:
     # Behind by 0.25 − 1 at first, and 1201 times that now.
     low, _ = interval(1200.0, 1201.0, 1201)
     (row,) = [row.split() for row in rows if row.startswith("b ")]
-    assert row == ["b", "0.25", "1", "1,201", f"{-0.75 * 1201:.3g}", "-0.75", "1", f"[{low:.3g},", "1]", "1"]
+    assert row == ["b", "0.25", "1", "1,201", f"{-0.75 * 1201:.3g}", "-0.75", "1", f"({low:.3g}", "to", "1)", "1"]
 
 
 def test_a_printed_audit_says_how_many_arms_there_are() -> None:

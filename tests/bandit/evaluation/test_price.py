@@ -130,11 +130,11 @@ def test_a_bandit_is_priced_by_its_rewards_so_far() -> None:
     assert "learned beforehand" not in " ".join(found.assumptions)
     assert not any(one.startswith("Take") for one in found.sentences)
     today, known = price(bandit).curve[1], {one.arm: one for one in bandit.audit(now=600.0).lines}
-    assert today.promise == "10 %"
+    assert today.promise == "10%"
     for point in (today, found.curve[0]):
         assert (point.steady, point.low, point.high) == pytest.approx((cost.per_round, cost.low, cost.high), rel=1e-12)
-    assert "The promise in force, of 10 % to each of 2 arms, costs" in found.sentences[1]
-    assert "A promise of 5 % to each of 2 arms would cost" in price(bandit, [0.05]).sentences[1]
+    assert "The promise in force, of 10% to each of 2 arms, costs" in found.sentences[1]
+    assert "A promise of 5% to each of 2 arms would cost" in price(bandit, [0.05]).sentences[1]
     assert all(one.high - one.low > known[one.arm].high - known[one.arm].low for one in found.by_arm)  # type: ignore[operator]
     assert "for all promises and all arms together" in found.holds
 
@@ -148,7 +148,7 @@ def test_unequal_promises_in_force_cost_what_the_audit_says() -> None:
         bandit.observe(decision.id, {arm: 1.0 * (arm == "tea") for arm in decision.names}, now=float(round))
     found, cost = price(bandit), bandit.audit(now=60.0).cost
     assert cost is not None
-    assert [one.promise for one in found.curve] == ["the promise in force", "5 %", "10 %", "15 %"]
+    assert [one.promise for one in found.curve] == ["the promise in force", "5%", "10%", "15%"]
     assert (found.curve[0].steady, found.curve[0].high) == (cost.per_round, cost.high)
     assert found.sentences[1].startswith("The promise in force costs")
 
@@ -181,7 +181,7 @@ def test_the_command_takes_a_saved_bandit_and_refuses_what_does_not_apply(
     file = str(tmp_path / "bandit.json")
     bandit.save(file)
     assert run(["price", file, "--promise", "20%"]) == 0
-    assert "A promise of 20 % to each of 2 arms would cost" in capsys.readouterr().out
+    assert "A promise of 20% to each of 2 arms would cost" in capsys.readouterr().out
     applies = {"--algorithm": "fucb", "--rounds": "9", "--seed": "0", "--column": "reward=x", "--missing": "zero"}
     for option, value in {**applies, "--window": "1", "--rewards": "0,1", "--unit": "€"}.items():
         assert run(["price", file, option, value]) == 2
@@ -192,7 +192,7 @@ def test_the_command_takes_a_saved_bandit_and_refuses_what_does_not_apply(
 
 def test_promises_that_are_too_large_are_refused_and_those_by_default_shrink() -> None:
     many = Environment(Bernoulli(np.linspace(0.1, 0.9, 40)))
-    assert [one.promise for one in price(many, rounds=10).curve] == ["0.63 %", "1.3 %", "1.9 %"]
+    assert [one.promise for one in price(many, rounds=10).curve] == ["0.63%", "1.3%", "1.9%"]
     with pytest.raises(InfeasiblePromise, match=r"0\.1 for each of 40 arms is 4 plays per round, and there is 1"):
         price(many, [0.1])
     with pytest.raises(EvenhandError, match="at least one share"):
@@ -212,7 +212,7 @@ def test_it_is_shown_as_page_figure_and_json() -> None:
     found = price(WORLD, [0.1, 0.2], rounds=50)
     assert "<svg" in found._repr_html_()
     assert len(found.figure().axes[0].get_xticks()) == 2
-    assert json.loads(json.dumps(found.to_json()))["curve"][0]["promise"] == "10 %"
+    assert json.loads(json.dumps(found.to_json()))["curve"][0]["promise"] == "10%"
 
 
 @pytest.fixture
@@ -234,7 +234,7 @@ def test_the_command_asks_what_blanks_mean_and_then_answers(shop: Path, capsys: 
     assert run(["price", str(shop), *MAPPED, "--missing", "zero", "--rounds", "50"]) == 0
     shown = capsys.readouterr().out
     assert all(len(line) <= 80 for line in shown.splitlines())
-    assert "A promise of 10 % to each of 3 arms would cost" in shown
+    assert "A promise of 10% to each of 3 arms would cost" in shown
     assert run(["price", str(shop), "--promise", "0.1", "--rounds", "50", "--json"]) == 0  # all of that is kept
     (point,) = json.loads(capsys.readouterr().out)["curve"]
     assert point["low"] <= 0.4 <= point["high"]

@@ -14,8 +14,9 @@ from evenhand.bandit.evaluation.log import Log, read_log
 from evenhand.bandit.evaluation.price import price
 from evenhand.bandit.evaluation.report import report
 from evenhand.cli import main as cli
+from evenhand.core.numbers import ranged
 from evenhand.judgement.differences import sentence
-from evenhand.messages.prices import Price, ranged
+from evenhand.messages.prices import Price
 from evenhand.messages.words import Words
 from tests.bandit.audit.test_report import Page
 
@@ -78,7 +79,7 @@ def test_the_command_reads_a_log(
     call = ["report", "sales.csv", "--rewards", "0,10", "--promise", "0.1", "--shares", "uniform"]
     assert cli.run(call) == 0
     text = Path("report.html").read_text()
-    assert "10 %" in text
+    assert "10%" in text
     assert "uniform" in text
     assert cli.run(["report", "sales.csv", "--rewards", "0,1", "--promise", "0.1"]) == 2
     assert "--rewards 0,9" in capsys.readouterr().err

@@ -109,7 +109,8 @@ def requests(ask: Asking) -> dict[tuple[str, str], list[Callable[[], httpx.Respo
             lambda: ask.post("/v1/price", {"log": "time,item,euros\n1,tea,1\n"}),
         ],
         ("get", f"{ROUTE}/price"): [
-            lambda: ask.get(f"{ONE}/price?promise=0.1,0.2"),
+            lambda: ask.get(f"{ONE}/price?promise=0.1,20%"),
+            lambda: ask.get(f"{ONE}/price?promise=5%25,1.5"),
             lambda: ask.get(f"{ONE}/price?promise=10"),
             lambda: ask.get(f"{ALL}/none/price"),
         ],

@@ -34,7 +34,7 @@ def test_an_allocation_starts_from_a_log(server: Server, visiting: Visiting, tmp
         expect(page.get_by_role("alert")).to_contain_text("the reward is missing, as in 134 of 400 rows")
         page.get_by_role("combobox", name="A blank reward means").select_option("zero")
         ask.click()
-        expect(page.locator(".upload")).to_contain_text("A promise of 10 % to each of 2 arms would cost")
+        expect(page.locator(".upload")).to_contain_text("A promise of 10% to each of 2 arms would cost")
         expect(page.get_by_label("Arm 1", exact=True)).to_have_value("mate <b>")
         expect(page.get_by_label("Largest reward")).to_have_value("8")
         expect(page.get_by_label("Promised, %").nth(1)).to_have_value("10")

@@ -18,8 +18,8 @@ from evenhand.bandit.record import Record
 from evenhand.core import html
 from evenhand.core.errors import number_of
 from evenhand.core.intervals import Difference
+from evenhand.core.numbers import amount, percent
 from evenhand.judgement.differences import claimed
-from evenhand.judgement.sentences import percent, plays
 from evenhand.messages import audit_text as text
 from evenhand.messages.answers import Stopping
 from evenhand.messages.audit import CHART, Audit
@@ -138,7 +138,7 @@ def _promised(audit: Audit) -> Iterator[str]:
     """Shares of arms, of groups and of arms with a largest share, and what became of earlier promises."""
     lines = sorted((one for one in audit.lines if one.promised or one.verdict), key=_urgency)
     bars = [html.Bar(_name(one), one.share or 0.0, one.promised, colour=int(one.verdict == "missed")) for one in lines]
-    yield html.chart(bars, caption=audit.words.say(CHART))
+    yield html.chart(bars, (), audit.words.say(CHART), percent)
     yield _table(audit, PROMISES, lines)
     yield html.paragraph(AHEAD) if any(one.deficit is not None for one in lines) else ""
     for one in [line for line in lines if line.verdict != "kept" or line.promised is None][:NAMED]:
@@ -275,7 +275,7 @@ def _cell(value: object) -> str:
     if isinstance(value, datetime):
         return f"{value.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     if isinstance(value, float):
-        return plays(value)
+        return amount(value)
     return f"{value:,}" if isinstance(value, int) else text.harmless(str(value or ""))
 
 

@@ -9,9 +9,10 @@ import numpy as np
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.judged import Judged
 from evenhand.core.errors import number_of
+from evenhand.core.numbers import percent
 from evenhand.core.state import Array
 from evenhand.inference.sequences import mean_rewards
-from evenhand.judgement.sentences import counted, percent, sentence
+from evenhand.judgement.sentences import counted, sentence
 from evenhand.messages.audit_text import plain
 from evenhand.messages.lines import Line
 

@@ -16,11 +16,12 @@ from evenhand.bandit.record import Record
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, nearest, number_of, shown
 from evenhand.core.intervals import Claim
+from evenhand.core.numbers import percent
 from evenhand.core.state import Array, Mask
 from evenhand.inference.stopping import FARTHEST, BestArms, best_arms, gaining, rounds_to_go
 from evenhand.inference.sums import Sums, mean, simultaneous
 from evenhand.judgement.differences import STEADY
-from evenhand.judgement.sentences import listed, percent
+from evenhand.judgement.sentences import listed
 from evenhand.messages.answers import Stopping
 from evenhand.messages.audit_text import plain
 

@@ -10,8 +10,8 @@ import pandas as pd
 from evenhand.bandit.evaluation.followed import Followed
 from evenhand.bandit.evaluation.log import Log
 from evenhand.bandit.evaluation.table import Index
+from evenhand.core.numbers import amount
 from evenhand.core.state import Array, Mask
-from evenhand.messages.audit_text import amount
 
 SURE = 1.0 - 1e-9  # a propensity of which the others have no chance
 ALIKE = 0.01  # relative difference of chances that are taken for the same

@@ -13,9 +13,9 @@ from evenhand.bandit.evaluation.log import Log, read_log
 from evenhand.bandit.evaluation.priced import TODAY, Facts, facts_of
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, InfeasiblePromise, number_of
+from evenhand.core.numbers import amount, percent
 from evenhand.core.state import Array
 from evenhand.judgement.sentences import listed
-from evenhand.messages.audit_text import amount
 from evenhand.messages.prices import ArmPrice, Price, PricePoint
 from evenhand.theory.achievable import TOLERANCE
 from evenhand.theory.bounded import Bounds, best_bounded, check_bounds, price_of_bounds, range_of_price
@@ -156,7 +156,7 @@ def _possible(facts: Facts, promises: Sequence[float | Mapping[str, Any]]) -> Se
 def _named(facts: Facts, promise: float | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """A promise in words, and the parameters of a policy that keeps it."""
     if not isinstance(promise, Mapping):
-        return f"{100.0 * promise:.4g} %", {"fractions": [float(promise)] * len(facts.names)}
+        return percent(promise, 4), {"fractions": [float(promise)] * len(facts.names)}
     return facts.words(promise), facts.promise(promise)
 
 

@@ -17,6 +17,7 @@ from evenhand.bandit.evaluation.log import Log
 from evenhand.bandit.evaluation.world import Fit
 from evenhand.core.errors import DataError, EvenhandError, nearest
 from evenhand.core.intervals import Claim
+from evenhand.core.numbers import amount, percent
 from evenhand.core.state import Array
 from evenhand.environment.availability import Always, Availability
 from evenhand.environment.rewards import UNIT
@@ -24,7 +25,6 @@ from evenhand.environment.world import Environment
 from evenhand.inference.means import CONFIDENCE, shrunk
 from evenhand.judgement.merits import allowed_shares
 from evenhand.messages.answers import Recommendation
-from evenhand.messages.audit_text import amount
 from evenhand.messages.prices import PricePoint
 from evenhand.policy.custom_merit import as_merit
 from evenhand.policy.groups import with_places
@@ -219,6 +219,6 @@ def _today(account: Account, prices: Prices, names: tuple[str, ...]) -> PricePoi
         return None
     floors = None if account.fractions is None else np.unique(account.fractions[account.active])
     equal = floors is not None and len(floors) == 1 and account.merit is None and not prices.bounded
-    words = f"{100.0 * floors[0]:.4g} %" if floors is not None and equal else TODAY
+    words = percent(floors[0], 4) if floors is not None and equal else TODAY
     shares = dict(zip(names, prices.shares(prices.likely).tolist(), strict=True))
     return PricePoint(words, cost.per_round, cost.low, cost.high, None, None, None, None, shares)

@@ -19,6 +19,7 @@ from evenhand.core.cohorts import Answers
 from evenhand.core.errors import DataError, EvenhandError
 from evenhand.core.html import Bar
 from evenhand.core.intervals import Interval
+from evenhand.core.numbers import percent
 from evenhand.core.state import Array, Decision, Feedback, Observation, State
 from evenhand.inference.means import CONFIDENCE
 from evenhand.inference.sums import Sums, mean
@@ -68,7 +69,7 @@ class Replay:
         """The sentence and the shares, for a notebook."""
         bars = [Bar(name, float(share)) for name, share in zip(self.items, self.shares, strict=True)]
         texts = (html.paragraph(one) for one in (self.sentence, *self.notes))
-        return html.notebook(*texts, html.chart(bars, caption=f"shares of the rounds of {self.policy}"))
+        return html.notebook(*texts, html.chart(bars, (), f"shares of the rounds of {self.policy}", percent))
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values.

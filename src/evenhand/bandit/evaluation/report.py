@@ -10,10 +10,10 @@ from evenhand.bandit.evaluation.followed import LOGGED
 from evenhand.bandit.evaluation.said import measured
 from evenhand.core import html
 from evenhand.core.errors import number_of
+from evenhand.core.numbers import amount, percent, ranged
 from evenhand.judgement.differences import claimed, sentence
-from evenhand.judgement.sentences import percent, plays
 from evenhand.messages.audit_text import harmless
-from evenhand.messages.prices import Price, ranged
+from evenhand.messages.prices import Price
 from evenhand.messages.words import Words
 
 TEXTS = ("does the interval hold?",)
@@ -87,7 +87,7 @@ def _with_unit(head: str, unit: str) -> str:
 
 
 def _number(value: float | None) -> str:
-    return "" if value is None or not math.isfinite(value) else plays(value)
+    return "" if value is None or not math.isfinite(value) else amount(value)
 
 
 def _said(text: str) -> str:

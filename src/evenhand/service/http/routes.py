@@ -14,11 +14,12 @@ from prometheus_client import CONTENT_TYPE_LATEST
 from pydantic import BeforeValidator, Discriminator, Tag
 from starlette.concurrency import run_in_threadpool
 
+from evenhand.core.numbers import shares_of
 from evenhand.messages import answers, requests
 from evenhand.messages.audit import Audit
 from evenhand.messages.changes import AddArm, ArmValues, Change, Erase
 from evenhand.messages.prices import LogPrice, Price
-from evenhand.messages.rules import MONTH
+from evenhand.messages.rules import MONTH, SHARES
 from evenhand.service.http.addresses import check_registered
 from evenhand.service.http.dependencies import (
     Administrator,
@@ -359,7 +360,6 @@ async def erase_arm(caller: Administrator, service: Services, name: Name, arm: A
 # --- results ----------------------------------------------------------------------------------------------------------
 
 
-SHARES = r"^[01](\.\d{1,20})?(,[01](\.\d{1,20})?){0,19}$"
 UNCHANGED: Responses = {304: {"description": "nothing has happened since the answer with that ETag"}}
 
 
@@ -446,12 +446,13 @@ async def price(
         str | None,
         Query(
             pattern=SHARES,
-            description="shares of the rounds, such as `0.05,0.1`, each for every active arm; default: 5, 10 and 15%",
+            description="shares of the rounds, such as `0.05,0.1` or `5%,10%`, each for every active arm; "
+            "default: 5, 10 and 15%",
         ),
     ] = None,
 ) -> Response:
     """Say what promised shares would cost in the long run, from the rewards so far, with an interval."""
-    shares = None if promise is None else tuple(map(float, promise.split(",")))
+    shares = None if promise is None else tuple(shares_of(promise, "promise"))
     return JsonResponse(await service.run(name, ReadPrice(shares)))
 
 
