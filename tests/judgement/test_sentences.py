@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from evenhand.core.numbers import percent
 from evenhand.judgement.judge import Judgement, Verdict, judge
 from evenhand.judgement.keeping import Keeping
 from evenhand.judgement.sentences import (
@@ -14,7 +15,6 @@ from evenhand.judgement.sentences import (
     deed,
     forecast,
     of_all,
-    percent,
     resting,
     sentence,
     tally,
