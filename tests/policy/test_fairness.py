@@ -64,6 +64,7 @@ def test_owed_is_right_to_a_billionth_and_has_the_right_sign(r: Fraction, rounds
     found = float(owed(np.array([float(r)]), rounds, np.array([float(pulls)]))[0])
     assert abs(Fraction(found) - exact) <= Fraction(1, 10**9)
     assert sign(found) == sign(exact)
+    assert owed(float(r), float(rounds), float(pulls)) == found  # of a single arm, without arrays
 
 
 @settings(derandomize=True, deadline=None)

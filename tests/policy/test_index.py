@@ -21,6 +21,7 @@ from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback, Mask, 
 from evenhand.policy.evidence import Optimistic, Pessimistic, Received
 from evenhand.policy.fairness import Mixing
 from evenhand.policy.index import (
+    FEW,
     UCB,
     BetaSample,
     Committed,
@@ -179,6 +180,20 @@ def test_only_the_awake_are_drawn_and_that_changes_nothing_for_them() -> None:
         values = drawn[awake[:, arm], arm]
         sd = math.sqrt(a * b / ((a + b) ** 2 * (a + b + 1)))
         assert abs(values.mean() - a / (a + b)) < SIGMAS * sd / math.sqrt(len(values))
+
+
+@pytest.mark.parametrize("arms", [1, 5, FEW, FEW + 1])
+@pytest.mark.parametrize("prior", [(1.0, 1.0), (0.5, 3.0)])
+def test_arms_that_are_drawn_one_by_one_have_the_same_draws(arms: int, prior: tuple[float, float]) -> None:
+    """Few arms of a single lane are; a lane of several is not."""
+    received = rng(2).integers(0, 4, arms).astype(float)
+    successes, chance = np.minimum(received, 1.0), [rng(7), rng(7)]
+    single = state_of(received, np.zeros(arms), 10)
+    lanes = state_of(received[np.newaxis], np.zeros((1, arms)), 10)
+    single.index, lanes.index = Trials(successes), Trials(successes[np.newaxis])
+    for _ in range(50):
+        drawn = BetaSample(prior=prior).score(single, ALL_AVAILABLE, chance[0])
+        assert np.array_equal(drawn[np.newaxis], BetaSample(prior=prior).score(lanes, ALL_AVAILABLE, chance[1]))
 
 
 def observed(rewards: float, received: float, seed: int = 0) -> Array:

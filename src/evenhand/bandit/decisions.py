@@ -126,7 +126,8 @@ def apply(
     decision from before there were sums for differences does not count in them.
     """
     record.policy.apply(record.state, decision, given, places)
-    scores, index, counting = record.scores, UNCOUNTED, list[float]()
+    scores, index = record.scores, UNCOUNTED
+    counting: list[float] = []
     if counted:  # in line, as all that every decision does
         if not scores.begins <= now < scores.ends:
             record.turn(now)

@@ -385,8 +385,9 @@ class Chance:
         key = np.random.SeedSequence(seed).generate_state(2, np.uint64)
         self._bits = np.random.Philox(key=key)
         self._generator = np.random.Generator(self._bits)
-        self._state: Any = self._bits.state
-        self._counter = self._state["state"]["counter"]
+        self._state: Any = {**self._bits.state, "buffer": [0, 0, 0, 0]}  # lists, which are read faster than arrays
+        self._counter = [0, 0, 0, 0]
+        self._state["state"] = {"counter": self._counter, "key": key.tolist()}
         self._begins: tuple[int, int] | None = None
 
     def deciding(self, round: int) -> Any:

@@ -11,6 +11,7 @@ from evenhand.core.dataclasses import dataclass
 from evenhand.core.state import Array, Mask, Shape
 
 BILLION = 1e9  # what is due is counted in billionths of a play
+BILLIONS = np.array(BILLION)  # for arrays, as a number would be made one in every round
 
 
 def owed(fractions: Any, rounds: Any, pulls: Any, carried: Any = 0.0) -> Any:
@@ -33,7 +34,8 @@ def owed(fractions: Any, rounds: Any, pulls: Any, carried: Any = 0.0) -> Any:
         >>> 0.07 * 100 - 7 == 0, bool(owed(np.array([0.07]), 100, np.array([7.0]))[0] == 0)
         (False, True)
     """
-    return (np.rint(fractions * rounds * BILLION) + carried - pulls * BILLION) / BILLION
+    nearest, unit = (round, BILLION) if isinstance(pulls, float) else (np.rint, BILLIONS)
+    return (nearest(fractions * rounds * unit) + carried - pulls * unit) / unit
 
 
 @dataclass(slots=True)
@@ -56,7 +58,7 @@ class Accounts:
 
     def owed(self, shares: Any, rounds: Any, plays: Array) -> Array:
         """(…, accounts), the plays behind these promises after so many rounds, in which there were these plays."""
-        behind: Array = owed(shares, rounds - self.rounds, plays - self.plays, self.carried)
+        behind: Array = owed(shares, 1.0 * rounds - self.rounds, plays - self.plays, self.carried)
         return behind
 
     def owed_exactly(self, shares: Array, rounds: int, plays: Array) -> Array:

@@ -470,7 +470,8 @@ class Policy(Part):
             rng: the policy's own random stream.
             given: as in `observe`.
         """
-        for place, reward in sorted(zip(places, rewards, strict=True)):  # chance is drawn in the order of the arms
+        pairs: Any = zip(places, rewards, strict=True)
+        for place, reward in pairs if len(places) == 1 else sorted(pairs):  # chance is drawn in the order of the arms
             state.tally.received[place] += 1.0
             state.tally.rewards[place] += reward
             for slot, record in self.rewards_by_arm or ():

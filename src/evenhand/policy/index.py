@@ -27,6 +27,7 @@ from evenhand.policy.rules import IndexRules
 
 Chance: TypeAlias = Callable[[Array], Array]
 ZERO, ONE = np.zeros(()), np.ones(())  # arrays, as numbers would be made such in every round
+FEW = 14  # arms up to which single draws take less time than an array of them, 3 and 8 µs for five
 
 
 class Index(PolicyPart, ABC):
@@ -298,6 +299,9 @@ class BetaSample(Index):
         sums, counts = self.successes(state)
         available = observation.available
         a, b = shapes(self.prior)
+        if available is None and sums.ndim == 1 and len(sums) <= FEW and isinstance(a, float):
+            draw, rows = rng.beta, zip(sums.tolist(), counts.tolist(), strict=True)
+            return np.array([draw(a + one, b + count - one) for one, count in rows])
         won, lost = a + sums, b + counts - sums
         if available is None:
             return rng.beta(won, lost)

@@ -121,7 +121,7 @@ class TopM(Selection):
         score, first, available = claim.score, claim.priority, observation.available
         if available is not None:
             score, first = _awake(score, available), None if first is None else _awake(first, available)
-        if self.ties == "first" and self.plays <= max(PASSES, score.shape[-1] // 5):
+        if self.ties == "first" and (self.plays <= PASSES or self.plays <= score.shape[-1] // 5):
             played = _largest(score, first, claim.threshold, self.plays)
             if self.plays == 1 or np.count_nonzero(played) * score.shape[-1] == self.plays * score.size:
                 if available is not None:
