@@ -31,13 +31,14 @@ def _features(table: Any) -> dict[str, Feature]:
         raise EvenhandError(f"must be a table of features by name, got {shown(table)}")
     features, faults = {}, []
     for name, one in table.items():
+        if not isinstance(name, str) or not name.strip():
+            faults.append(EvenhandError(f"must have text as names, got {shown(name)}"))
+            continue
         try:
-            if not isinstance(name, str) or not name.strip():
-                raise EvenhandError(f"a feature's name must be text, got {shown(name)}")
             features[name] = build("feature", one)
             validate.part("", features[name], Feature, "Number(0, 100)")
         except EvenhandError as error:
-            faults.append(error.at(str(name)))
+            faults.append(error.at(name))
     if faults:
         raise EvenhandError.together(faults)
     return features
@@ -299,3 +300,12 @@ class Features(Part):
             ]
             return None
         return np.array([self._arm.one(arms.get(name), ("arms", name), faults, notes) for name in names])
+
+
+def as_features(value: object) -> Features | None:
+    """The declaration that a caller gives, as it is or as a table of its arguments; None for none."""
+    if value is None or isinstance(value, Features):
+        return value
+    found = build("features", {"kind": "features", **value} if isinstance(value, Mapping) else value)
+    validate.part("", found, Features, 'Features({"age": Number(0, 100)})')
+    return found  # type: ignore[no-any-return]

@@ -90,10 +90,13 @@ class Feature(Part, ABC):
         return notes
 
     def read(self, text: str) -> Any:
-        """The value that a cell of a file holds; None for a blank.
+        """The value that a cell of a file holds.
 
         Args:
             text: of the cell.
+
+        Returns:
+            What `put` takes; None for a blank.
 
         Raises:
             EvenhandError: it holds no such value; without a path.
@@ -329,14 +332,6 @@ class Flag(Feature):
         row[at] = value
         return None
 
-    def put_all(self, values: Any, table: Array, at: int, faults: Faults) -> Counter[Note]:
-        """All at once where all are true or false."""
-        array = np.asarray(values)
-        if array.dtype.kind not in "biuf" or array.ndim != 1 or not ((array == 0) | (array == 1)).all():
-            return Feature.put_all(self, values, table, at, faults)
-        table[:, at] = array
-        return Counter()
-
     def read(self, text: str) -> bool | None:
         """Of ``true``, ``false``, ``yes``, ``no``, ``1`` or ``0``."""
         known = {"": None, "true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
@@ -373,15 +368,6 @@ class Vector(Feature):
             raise EvenhandError(MISSING)
         row[at : at + self.length] = self._checked(value)
         return None
-
-    def put_all(self, values: Any, table: Array, at: int, faults: Faults) -> Counter[Note]:
-        """All at once where they are arrays of the right length."""
-        if all(type(value) is np.ndarray and value.shape == (self.length,) for value in values):
-            array = np.stack(list(values)) if len(values) else np.empty((0, self.length))
-            if array.dtype.kind in "iuf" and (np.abs(array) <= LARGEST_ENTRY).all():
-                table[:, at : at + self.length] = array
-                return Counter()
-        return Feature.put_all(self, values, table, at, faults)
 
     def read(self, text: str) -> list[float] | None:
         """The numbers of a list, separated by commas or blanks."""

@@ -50,7 +50,7 @@ def _kind_of(column: pd.Series[Any], levels: int) -> Feature:
         return _vector(column)
     distinct = values.unique()
     if len(distinct) == 1 and len(values) == len(column):
-        raise EvenhandError(f"is {shown(distinct[0])} in every row, which says nothing: {REMEDY}")
+        raise EvenhandError(f"is {shown(distinct.tolist()[0])} in every row, which says nothing: {REMEDY}")
     if pd.api.types.is_bool_dtype(column) or (len(values) == len(column) and set(distinct) <= {0, 1}):
         return Flag()
     if pd.api.types.is_numeric_dtype(column):
