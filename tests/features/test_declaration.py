@@ -113,12 +113,14 @@ def test_all_faults_of_a_decision_are_said_at_once_with_their_paths() -> None:
 
 
 def test_what_is_no_table_is_refused() -> None:
-    assert faults_of(lambda: DECLARED.observed([1], {"tea": 5}, ["tea"])) == [
+    numbers: Any = [1]
+    five: Any = 5
+    assert faults_of(lambda: DECLARED.observed(numbers, {"tea": five}, ["tea"])) == [
         ("features", "must be a table of features by name, got [1]"),
         ("arms", "tea", "must be a table of features by name, got 5"),
     ]
-    assert faults_of(lambda: DECLARED.observed(ROW, [5], ["tea"])) == [
-        ("arms", "must be a table of features by arm, got [5]")
+    assert faults_of(lambda: DECLARED.observed(ROW, numbers, ["tea"])) == [
+        ("arms", "must be a table of features by arm, got [1]")
     ]
     own = Features({"age": Number(0, 1)})
     assert faults_of(lambda: own.observed({"age": 1}, {"tea": {"price": 2}}, ["tea"])) == [

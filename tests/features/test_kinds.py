@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from evenhand import EvenhandError
 from evenhand.features import Category, Feature, Features, Flag, Number, Vector
 
+TEXT: Any = "a"
 AGE = Number(0, 100)
 MAYBE = Number(-10, 10, missing=5)
 OPEN = Category(["DE", "FR", "3"])
@@ -105,7 +106,7 @@ def test_a_wrong_value_is_refused(kind: Feature, value: Any, message: str) -> No
     [
         (lambda: Number(1, 1), "high must be above low (1), by a finite number, got 1"),
         (lambda: Number(-1e308, 1e308), "high must be above low"),
-        (lambda: Number("a", math.nan), "low must be a number, got 'a'\nhigh must be a finite number, got nan"),
+        (lambda: Number(TEXT, math.nan), "low must be a number, got 'a'\nhigh must be a finite number, got nan"),
         (lambda: Number(0, 1, missing=2), "missing must be a number in [0, 1], got 2"),
         (lambda: Category([]), "levels must have at least one level"),
         (lambda: Category("DE"), "levels must be a list of names, got 'DE'"),
@@ -193,4 +194,5 @@ def test_a_kind_of_ones_own_needs_two_members() -> None:
     register("feature", "hour", Hour)
     features = Features(kinds, intercept=False)
     assert features.encode([{"hour": 6}, {"hour": 12}]).round(9).tolist() == [[1, 0], [0, -1]]
-    assert Features(**{"situation": {"hour": {"kind": "hour"}}}).widths == (3, 0)
+    table: Any = {"hour": {"kind": "hour"}}
+    assert Features(table).widths == (3, 0)
