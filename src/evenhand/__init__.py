@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from evenhand.core.state import restore as restore
     from evenhand.environment.world import Environment as Environment
     from evenhand.features.declaration import Features as Features
+    from evenhand.messages.requests import Round as Round
     from evenhand.policy.composition import Policy as Policy
     from evenhand.policy.part import Traits as Traits
     from evenhand.simulation.checks import check_environment as check_environment

@@ -133,7 +133,7 @@ def test_arms_that_can_play_are_named_by_keyword_only() -> None:
     with pytest.raises(EvenhandError, match=r"without features; arms that can play are given as available="):
         bandit.decide(["tea"])  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="positional"):
-        bandit.decide(None, ["tea"])  # type: ignore[call-arg]
+        bandit.decide(None, ["tea"])  # type: ignore[call-arg,arg-type]
     assert bandit.round == 0
 
 
@@ -516,7 +516,7 @@ def test_a_function_of_ones_own_is_refused_when_saved() -> None:
     [
         (None, "not a saved bandit"),
         ([1], "not a saved bandit"),
-        ({"evenhand": "9", "format": 6}, "format 6; this version reads format 5"),
+        ({"evenhand": "9", "format": 7}, "format 7; this version reads format 6"),
         ({"evenhand": "9", "format": 1}, "damaged"),
     ],
 )
@@ -1156,7 +1156,7 @@ TestLife = Life.TestCase
 
 PUBLIC = {
     "names", "retired", "parameters", "round", "version",
-    "decide", "observe", "observe_total", "due", "expire", "lease", "report", "learn",
+    "decide", "decide_many", "observe", "observe_total", "due", "expire", "lease", "report", "learn",
     "change", "plan", "add", "retire", "bring_back", "rename", "promise",
     "audit", "health", "differences", "stopping", "save_report", "dump", "restored", "save", "load",
 }  # fmt: skip

@@ -35,6 +35,7 @@ class Surroundings:
     means: Array | None = None
     importing: Callable[[str], Any] | None = None
     names: Sequence[str] = ()
+    columns: tuple[int, int] | None = None  # of encoded features, of the situation and of every arm
 
 
 PolicyLike: TypeAlias = Policy | str | Mapping[str, object]
@@ -58,7 +59,7 @@ def surroundings_of(
 def build_policy(table: Mapping[str, object], surroundings: Surroundings) -> Policy:
     """The policy that a table describes: ``algorithm`` with its parameters, or a table for each slot."""
     policy = _by_algorithm(table, surroundings) if "algorithm" in table else _by_parts(table, surroundings)
-    policy.start(surroundings.arms)
+    policy.start(surroundings.arms, columns=surroundings.columns)
     return policy
 
 

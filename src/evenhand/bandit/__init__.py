@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Bandit", "Decision"]
+__all__ = ["Bandit", "Decision", "Round"]
 
 if TYPE_CHECKING:
     from evenhand.bandit.bandit import Bandit
     from evenhand.messages.answers import Decision
+    from evenhand.messages.requests import Round
 
 
 def __getattr__(name: str) -> Any:

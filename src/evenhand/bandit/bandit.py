@@ -14,12 +14,14 @@ from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, MissingPart, StateError
 from evenhand.messages.answers import AllocationHealth, Decision, Lease, LeaseReport, Plan, RewardStatus, Stopping
 from evenhand.messages.changes import BringBack, ChangeRecord, Promise, Rename, Retire, change_of
+from evenhand.messages.requests import Round
 from evenhand.policy.composition import Policy
 
 if TYPE_CHECKING:
     from evenhand.bandit.evaluation.learning import Learned
     from evenhand.bandit.evaluation.log import Log
     from evenhand.core.intervals import Difference
+    from evenhand.features import Features
     from evenhand.messages.audit import Audit
 
 
@@ -48,6 +50,9 @@ class Bandit:
             whose rewards are known and the sum of these. It counts for no promise, and the audit shows it apart.
         words: the unit of rewards and what rounds and arms are called, where audits and plans speak of them, such as
             ``{"unit": "€", "round_name": "visitors", "arm_name": "films"}``.
+        features: what is known of the situation and of the arms before a decision, as `evenhand.features.Features` or
+            its plain form.
+        arm_features: values of features that arms have, by arm and name; a decision can give others.
         **parameters: the algorithm's; those with one value per arm as a list in the order of ``arms``, or by name.
 
     Raises:
@@ -77,6 +82,8 @@ class Bandit:
         rewards: tuple[float, float] = (0.0, 1.0),
         start_from: Bandit | Mapping[str, Any] | None = None,
         words: Mapping[str, str] | None = None,
+        features: Features | Mapping[str, Any] | None = None,
+        arm_features: Mapping[str, Mapping[str, Any]] | None = None,
         **parameters: Any,
     ) -> None:
         self._record = record = Record(
@@ -89,6 +96,8 @@ class Bandit:
             rewards=rewards,
             parameters=parameters,
             words=words,
+            features=features,
+            arm_features=arm_features,
         )
         if isinstance(start_from, Bandit):
             start = history.start_from(start_from._record, record.names, record.reward_range, "another bandit")
@@ -127,6 +136,7 @@ class Bandit:
         self,
         features: Mapping[str, Any] | None = None,
         *,
+        arms: Mapping[str, Mapping[str, Any]] | None = None,
         available: Iterable[str] | None = None,
         now: float | None = None,
         propensities: bool = False,
@@ -134,7 +144,9 @@ class Bandit:
         """Decide which arms play the next round.
 
         Args:
-            features: of the situation, by name; None for a bandit without features.
+            features: of the situation, by name; None where none are declared.
+            arms: features of arms in this round, by arm and name, such as ``{"tea": {"price": 2.5}}``; they go before
+                those that an arm has.
             available: names of the arms that can play; None for all that are not retired.
             now: seconds since the epoch; None for the computer's clock.
             propensities: whether to return the propensity of every available arm: exact where the policy has a closed
@@ -144,18 +156,44 @@ class Bandit:
             The decision, with its id, the arms that play, and their propensities where they are known.
 
         Raises:
-            EvenhandError: an arm is unknown, retired or named twice, none is available, or the policy cannot continue
-                beyond its horizon; no decision is made then.
+            EvenhandError: an arm is unknown, retired or named twice, none is available, features are not as declared
+                (every fault has a path and a line), or the policy cannot continue beyond its horizon; no decision is
+                made then.
 
         Example:
             >>> Bandit(["tea", "coffee"], "ucb1").decide(available=["coffee"]).names
             ('coffee',)
         """
         at = time.time() if now is None else clock(now)
-        if features is not None:
-            habit = "" if isinstance(features, Mapping) else "; arms that can play are given as available=[…]"
-            raise EvenhandError(f"must be left out: this bandit was made without features{habit}", "features")
-        return decisions.decide(self._record, available, at, propensities)
+        return decisions.decide(self._record, available, at, propensities, None, features, arms)
+
+    def decide_many(
+        self, rounds: Sequence[Round], *, now: float | None = None, propensities: bool = False
+    ) -> list[Decision]:
+        """Decide several rounds, one after the other.
+
+        All are checked before the first is decided.
+
+        Args:
+            rounds: of each what is known, as `evenhand.bandit.Round`.
+            now: seconds since the epoch; None for the computer's clock.
+            propensities: as in `decide`.
+
+        Returns:
+            A decision for each round, in their order.
+
+        Raises:
+            EvenhandError: as in `decide`; every fault has a line, and a path such as ``rounds[3].features.age``. The
+                rounds before one that the policy cannot decide, as beyond its horizon, are decided.
+
+        Example:
+            >>> bandit = Bandit(["tea", "coffee"], "ucb1")
+            >>> [one.names for one in bandit.decide_many([Round(available=["coffee"]), Round()])]
+            [('coffee',), ('tea',)]
+        """
+        if isinstance(rounds, Mapping | str) or not all(isinstance(one, Round) for one in rounds):
+            raise EvenhandError('must be a list of rounds such as Round({"age": 33})', "rounds")
+        return decisions.decide_many(self._record, rounds, clock(now), propensities)
 
     def observe(self, decision: str, rewards: Mapping[str, float], now: float | None = None) -> dict[str, RewardStatus]:
         """Take the rewards of a decision, at any time, in any order, one by one or together.

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
-from typing import Any
+from collections.abc import Container, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +13,15 @@ from evenhand.bandit.propensities import Propensities, copied, propensities
 from evenhand.bandit.record import Record
 from evenhand.bandit.rewards import close
 from evenhand.bandit.scores import FAINT, GUESS, UNCOUNTED
+from evenhand.core.errors import EvenhandError
 from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback, Observation, State
 from evenhand.messages import answers
 from evenhand.messages.answers import ArmPropensity, moment
 from evenhand.policy.accounts import owed
+
+if TYPE_CHECKING:
+    from evenhand.bandit.contexts import Notes, Pull, Seen
+    from evenhand.messages.requests import Round
 
 
 def decide(
@@ -25,13 +30,24 @@ def decide(
     now: float,
     estimate: bool = False,
     facts: dict[str, Any] | None = None,
+    features: Mapping[str, Any] | None = None,
+    arms: Mapping[str, Mapping[str, Any]] | None = None,
+    seen: Seen | None = None,
 ) -> answers.Decision:
-    """Decide the next round; see `evenhand.bandit.Bandit.decide`. ``facts`` receives what a log records of it."""
+    """Decide the next round; see `evenhand.bandit.Bandit.decide`. ``facts`` receives what a log records of it.
+
+    ``seen`` is what was made of the features before, of a round among many.
+    """
     able = record.arms.all if available is None else record.arms.available(available)
+    observation = ALL_AVAILABLE if able.mask is None else Observation(able.mask)
+    noted: Notes = ()
+    if record.contexts is not None:
+        observation, noted = seen or record.contexts.observation(features, arms, able, record.arms.names)
+    elif features is not None or arms is not None:
+        raise _without_features(features, arms)
     if record.pending.window is not None or record.leases:
         close(record, now)
     silent, state = record.in_order and _silent(record), record.state
-    observation = ALL_AVAILABLE if able.mask is None else Observation(able.mask)
     if silent:
         decision = _after_silence(record, observation)
     else:
@@ -48,27 +64,73 @@ def decide(
     if chances is not None and able.size > 1 and (chances.item(places[0]) < 1.0 or len(places) > 1):
         among = chances if able.mask is None else chances[able.arms]
         least = float(among.item(among.argmin()))
-    apply(record, decision, places, able, now, (), least, chances)
+    pull = None if record.contexts is None else record.contexts.pull(observation, places, noted)
+    apply(record, decision, places, able, now, (), least, chances, pull=pull)
     if chances is not None:
-        arms = [ArmPropensity(names[place], float(chances.item(place)), 0.0) for place in places]
+        played = [ArmPropensity(names[place], float(chances.item(place)), 0.0) for place in places]
     elif known:
-        arms = [known[names[place]] for place in places]
+        played = [known[names[place]] for place in places]
     else:
-        arms = [ArmPropensity(names[place], None, None) for place in places]
+        played = [ArmPropensity(names[place], None, None) for place in places]
     if facts is not None:
-        facts["arms"] = [one.arm for one in arms]
+        facts["arms"] = [one.arm for one in played]
         if available is not None:
             facts["available"] = listed
         if chances is not None or known:
-            facts["propensity"] = [one.propensity for one in arms]
+            facts["propensity"] = [one.propensity for one in played]
         if chances is None and known:
-            facts["stderr"] = [one.stderr for one in arms]
+            facts["stderr"] = [one.stderr for one in played]
         if least > 0.0:
             facts["least"] = least
         if silent:
             facts["silent"] = True
+        if pull is not None:
+            facts["pull"] = pull
+        if decision.spread is not None:
+            facts["spread"] = decision.spread.item()
     every = tuple(known.values()) if estimate else None
-    return answers.Decision(str(round), round, moment(now), tuple(arms), record.version, every)
+    return answers.Decision(str(round), round, moment(now), tuple(played), record.version, every)
+
+
+def decide_many(
+    record: Record,
+    rounds: Sequence[Round],
+    now: float,
+    estimate: bool = False,
+    facts: Sequence[dict[str, Any]] | None = None,
+) -> list[answers.Decision]:
+    """Decide several rounds; see `evenhand.bandit.Bandit.decide_many`. ``facts`` has a table for each of them."""
+    faults: list[EvenhandError] = []
+    seen: list[Seen | None] = []
+    for place, one in enumerate(rounds):
+        try:
+            seen.append(checked_round(record, one))
+        except EvenhandError as error:
+            faults.append(error.at("rounds", place))
+    if faults:
+        raise EvenhandError.together(faults)
+    tables: Sequence[dict[str, Any] | None] = [None] * len(rounds) if facts is None else facts
+    return [
+        decide(record, one.available, now, estimate, table, one.features, one.arms, before)
+        for one, table, before in zip(rounds, tables, seen, strict=True)
+    ]
+
+
+def checked_round(record: Record, round: Round) -> Seen | None:
+    """What is seen of a round, where there are features; it changes nothing."""
+    able = record.arms.available(round.available)
+    if record.contexts is not None:
+        return record.contexts.observation(round.features, round.arms, able, record.arms.names)
+    if round.features is not None or round.arms is not None:
+        raise _without_features(round.features, round.arms)
+    return None
+
+
+def _without_features(features: object, arms: object) -> EvenhandError:
+    """The error for features of a bandit that has none."""
+    name, given = ("arms", arms) if features is None else ("features", features)
+    habit = "" if isinstance(given, Mapping) else "; arms that can play are given as available=[…]"
+    return EvenhandError(f"must be left out: this bandit was made without features{habit}", name)
 
 
 def _after_silence(record: Record, observation: Observation) -> Decision:
@@ -119,13 +181,16 @@ def apply(
     least: float = 0.0,
     chances: NDArray[Any] | None = None,
     counted: bool = True,
+    pull: Pull | None = None,
 ) -> None:
     """Record a decision, whether it was just made or is read from a log.
 
     ``least`` is the smallest chance of an available arm, and ``chances``, (arms,), has those of the arms that play. A
-    decision from before there were sums for differences does not count in them.
+    decision from before there were sums for differences does not count in them. ``pull`` has its features.
     """
     record.policy.apply(record.state, decision, given, places)
+    if pull is not None and record.contexts is not None:
+        record.contexts.decided(decision.round, pull, record.policy.contextual)
     scores, index = record.scores, UNCOUNTED
     counting: list[float] = []
     if counted:  # in line, as all that every decision does

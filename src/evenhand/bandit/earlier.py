@@ -83,6 +83,11 @@ def with_intervals(plain: Mapping[str, Any]) -> dict[str, Any]:
     return {**plain, "format": 5, "count_history": {**history, "counts": counts, "marked": marked}}
 
 
+def with_features(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """What format 5 saved, in format 6: there are no features."""
+    return {**plain, "format": 6}
+
+
 def _account(rounds: Sequence[float], plays: Sequence[float]) -> dict[str, Any]:
     """Accounts in which nothing is carried."""
     nothing = [0.0] * len(rounds)

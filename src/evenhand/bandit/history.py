@@ -63,6 +63,8 @@ def check_learns_from_counts(record: Record) -> None:
         reason = "it follows a schedule that is fixed at the start, whose plays other ones cannot replace"
     elif policy.named:
         reason = "it counts plays by their age, which counts do not have"
+    elif policy.contextual:
+        reason = "it learns from the features of each play, which counts do not have: learn from a log with them"
     elif policy.in_order:
         reason = "it weighs each reward by the propensity of its play, which counts do not have"
     else:

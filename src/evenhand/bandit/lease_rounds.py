@@ -71,6 +71,11 @@ def lease(
 
 def check_leasable(record: Record) -> None:
     """Refuse a lease where the policy must see single rounds."""
+    if record.contexts is not None:
+        raise EvenhandError(
+            "decisions of this bandit depend on the features of each round, which are not known when rounds are "
+            "leased: decide many rounds at a time in place of a lease"
+        )
     if record.in_order:
         raise EvenhandError(
             f"{record.label} learns from the round just decided only, before the next: request single decisions"

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 import numpy as np
@@ -30,6 +30,9 @@ from evenhand.policy.accounts import BILLION, Accounts
 from evenhand.policy.composition import SLOTS, Policy
 from evenhand.policy.prior import by_name as prior_by_name
 
+if TYPE_CHECKING:
+    from evenhand.bandit.contexts import Contexts
+
 #: Parameters that name arms.
 WITH_NAMES = (*VALUES, "groups")
 DECIDING, LEARNING = 0, 1  # purposes of random streams
@@ -50,8 +53,15 @@ class Record:
         rewards: tuple[float, float] = (0.0, 1.0),
         parameters: Mapping[str, Any] = MappingProxyType({}),
         words: Words | Mapping[str, Any] | None = None,
+        features: Any = None,
+        arm_features: Any = None,
     ) -> None:
         names = checked_names(arms)
+        self.contexts: Contexts | None = None
+        if features is not None or arm_features is not None:
+            from evenhand.bandit.contexts import Contexts  # loaded where there are any
+
+            self.contexts = Contexts.of(features, arm_features, names)
         if isinstance(algorithm, Policy):
             plays = _plays_of(algorithm, plays)
             algorithm = _table_of(algorithm, parameters, len(names))
@@ -119,6 +129,11 @@ class Record:
         return self.reward_range.unit
 
     @property
+    def columns(self) -> tuple[int, int] | None:
+        """Of the encoded features, of the situation and of every arm; None where there are none."""
+        return None if self.contexts is None else self.contexts.features.widths
+
+    @property
     def label(self) -> str:
         """What messages and lists call the policy: the algorithm, or the kinds of its parts."""
         return label_of(self.algorithm)
@@ -131,7 +146,9 @@ class Record:
         retired: Collection[str] = (),
     ) -> Policy:
         """The policy for some arms."""
-        return policy_for(self.algorithm, parameters, names, self.plays, checked=checked, retired=retired)
+        return policy_for(
+            self.algorithm, parameters, names, self.plays, checked=checked, retired=retired, columns=self.columns
+        )
 
     def adopt(self, arms: Arms, parameters: Mapping[str, Any], policy: Policy) -> None:
         """Use these arms, parameters and policy from now on."""
@@ -144,7 +161,7 @@ class Record:
 
     def started(self, policy: Policy, arms: int) -> State:
         """The state of a policy in which nothing has happened, and whose promises begin with round 1."""
-        state = policy.start(arms, unit=self.unit)
+        state = policy.start(arms, unit=self.unit, columns=self.columns)
         state.begun = Accounts.opened((arms,))
         return state
 
@@ -163,10 +180,31 @@ class Record:
             received[place] += 1.0
             sums[place] += reward
         answers = None
-        if self.policy.named:
+        if self.policy.named or self.policy.contextual:
             delays = self.state.round - np.array(rounds, dtype=np.int64)
-            answers = Answers(np.array(places, dtype=np.intp), delays, np.array(rewards, dtype=float))
+            situation = each = None
+            if self.policy.contextual and self.contexts is not None:
+                situation, each = self.contexts.of_rewards(self._pulls(places, rounds))
+            at = np.array(places, dtype=np.intp)
+            answers = Answers(at, delays, np.array(rewards, dtype=float), situation, each)
         self.learn_sums(received, sums, given, answers)
+
+    def _pulls(self, places: Sequence[int], rounds: Sequence[int]) -> Iterator[tuple[int, int, int]]:
+        """Of rewards the round, the place of the arm among those that played, and how many played."""
+        for place, round in zip(places, rounds, strict=True):
+            if self.plays == 1:
+                yield round, 0, 1
+                continue
+            entry = self.pending.find(str(round))
+            assert entry is not None
+            played = [self.arms.place[arm] for arm in entry.rewards]
+            yield round, played.index(place), len(played)
+
+    def erased(self, rounds: Sequence[int]) -> set[int]:
+        """Those of these rounds whose features the policy needs, and that are erased."""
+        if self.contexts is None or not self.policy.contextual:
+            return set()
+        return {round for round in rounds if round not in self.contexts.pulls}
 
     def learn_sums(
         self, received: Array, sums: Array, given: Container[str] = (), answers: Answers | None = None
@@ -291,16 +329,18 @@ def policy_for(
     importing: Callable[[str], Any] | None = None,
     checked: bool = False,
     retired: Collection[str] = (),
+    columns: tuple[int, int] | None = None,
 ) -> Policy:
     """The policy for some arms."""
     from evenhand.algorithms.build import Surroundings, build_policy  # loaded when a bandit is made
 
     try:
         if isinstance(algorithm, str):
-            surroundings = Surroundings(len(names), plays, importing=importing, names=names)
+            surroundings = Surroundings(len(names), plays, importing=importing, names=names, columns=columns)
             policy = build_policy({"algorithm": algorithm, **parameters}, surroundings)
         else:
-            policy = build_policy(algorithm, Surroundings(len(names), plays, shared=parameters, importing=importing))
+            surroundings = Surroundings(len(names), plays, shared=parameters, importing=importing, columns=columns)
+            policy = build_policy(algorithm, surroundings)
     except EvenhandError as error:
         raise error.having(replace(fault, path=_with_names(fault.path, names)) for fault in error.faults) from None
     if policy.schedule.traits.free:

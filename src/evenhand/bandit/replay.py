@@ -7,7 +7,7 @@ So the state after an event is the same on every computer, and with every later 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from evenhand.bandit.saved import changed, difference
 from evenhand.core.errors import StateError
 from evenhand.core.state import Decision
 from evenhand.messages.changes import ChangeRecord
+
+if TYPE_CHECKING:
+    from evenhand.bandit.contexts import Pull
 
 
 def recorded_slots(record: Record) -> tuple[str, ...]:
@@ -61,8 +64,10 @@ def replay_decision(
     silent: bool = False,
     least: float = 0.0,
     uncounted: bool = False,
+    pull: Pull | None = None,
+    spread: float | None = None,
 ) -> None:
-    """Record a decision of a log."""
+    """Record a decision of a log; ``pull`` has the features, which stand beside it."""
     if round != record.state.clock:
         raise StateError(f"it is of round {round}, which should be {record.state.clock}")
     given, able = recorded_slots(record), record.arms.available(available)
@@ -75,18 +80,35 @@ def replay_decision(
     if silent:
         record.learn_rewards([], [], [], given)
     decision = Decision(round, played, None, able.mask, inclusion)
-    decisions.apply(record, decision, places, able, now, given, least, inclusion, not uncounted)
+    if spread is not None:
+        decision.spread = np.array([spread])
+    if record.contexts is not None:
+        if pull is None:
+            raise StateError("its features are erased: what is later follows from a state that was saved since")
+        if record.policy.contextual:
+            decision.situation, decision.arms = record.contexts.observed(pull, places, len(record.arms))
+    decisions.apply(record, decision, places, able, now, given, least, inclusion, not uncounted, pull)
 
 
-def replay_rewards(record: Record, decision: str, values: Mapping[str, float], late: Sequence[str], now: float) -> None:
-    """Record the rewards of a decision of a log."""
+def replay_rewards(
+    record: Record,
+    decision: str,
+    values: Mapping[str, float],
+    late: Sequence[str],
+    now: float,
+    unlearned: bool = False,
+) -> None:
+    """Record the rewards of a decision of a log; ``unlearned`` where its features were erased before they arrived."""
     entry = record.find(decision)
     if entry is None:
         raise StateError(f"there is no decision {decision!r} among those that are remembered")
     for arm in values:
         if entry.rewards.get(arm, 0.0) is not None or entry.closed != (arm in late):
             raise StateError(f"decision {decision} does not wait for a reward of arm {arm!r}")
-    rewards.take(record, entry, list(values.items()), now, recorded_slots(record))
+    erased = [entry.round] if unlearned else []
+    if not entry.closed:
+        _check_features(record, [entry.round], erased)
+    rewards.take(record, entry, list(values.items()), now, recorded_slots(record), erased)
 
 
 def replay_total(record: Record, round: int, value: float) -> None:
@@ -101,6 +123,7 @@ def replay_expiry(
     closed: Mapping[str, Sequence[str]],
     leases: Mapping[str, int] | None = None,
     returned: Sequence[str] = (),
+    unlearned: Sequence[int] = (),
 ) -> None:
     """Record that the windows of decisions have passed, by a log."""
     for name, arms in closed.items():
@@ -113,8 +136,20 @@ def replay_expiry(
             raise StateError(f"lease {id} has no {until} rounds that wait for rewards")
     for id in returned:
         _open_lease(record, id)
-    facts = {"closed": closed, "leases": leases or {}, "returned": returned}
+    if record.missing == "zero":
+        _check_features(record, [int(id) for id in closed], unlearned)
+    facts = {"closed": closed, "leases": leases or {}, "returned": returned, "unlearned": unlearned}
     rewards.record_expiry(record, facts, recorded_slots(record))
+
+
+def _check_features(record: Record, rounds: Sequence[int], unlearned: Sequence[int]) -> None:
+    """Refuse rewards from which the policy has learned, where the features are erased now."""
+    lacking = record.erased(rounds) - set(unlearned)
+    if lacking:
+        raise StateError(
+            f"the features of decision {min(lacking)} are erased: what is later follows from a state that was saved "
+            "since"
+        )
 
 
 def replay_lease(record: Record, round: int, facts: Mapping[str, Any], now: float) -> None:

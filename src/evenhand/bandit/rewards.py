@@ -33,14 +33,22 @@ def observe(record: Record, decision: str, rewards: Mapping[str, float], now: fl
         new = [(arm, reward) for arm, reward in new if statuses[arm] != "duplicate"]
     if new and not entry.closed and (record.last_total is not None or record.in_order):
         _check_learnable(record, entry.round)
-    take(record, entry, new, now)
+    take(record, entry, new, now, unlearned=() if record.contexts is None else record.erased([entry.round]))
     return statuses
 
 
 def take(
-    record: Record, entry: RewardRecord, new: Sequence[tuple[str, float]], now: float, given: Container[str] = ()
+    record: Record,
+    entry: RewardRecord,
+    new: Sequence[tuple[str, float]],
+    now: float,
+    given: Container[str] = (),
+    unlearned: Container[int] = (),
 ) -> None:
-    """Record rewards of a decision by arm, whether they have just arrived or are read from a log."""
+    """Record rewards of a decision by arm, whether they have just arrived or are read from a log.
+
+    The policy does not learn from those of rounds that are ``unlearned``, as their features are erased.
+    """
     if not new:
         return
     statistics, lease = record.statistics, record.leases.of(entry.round) if record.leases else None
@@ -63,10 +71,28 @@ def take(
             places.append(place)
             rewards.append(value)
     record.count_history.received = now
-    if places:
+    if places and record.contexts is None:
         record.learn_rewards(places, rewards, [entry.round] * len(places), given)
+    elif record.contexts is not None:
+        _learn_with_features(record, places, rewards, [entry.round] * len(places), given, unlearned)
+        if not record.pending.is_waiting(entry.round):
+            record.contexts.forget([entry.round])
     if record.leases:
         record.leases.forget()
+
+
+def _learn_with_features(
+    record: Record,
+    places: Sequence[int],
+    rewards: Sequence[float],
+    rounds: Sequence[int],
+    given: Container[str],
+    unlearned: Container[int],
+) -> None:
+    """Give the policy rewards in the order of the rounds and arms, without those whose features are erased."""
+    rows = sorted(row for row in zip(rounds, places, rewards, strict=True) if row[0] not in unlearned)
+    if rows:
+        record.learn_rewards([row[1] for row in rows], [row[2] for row in rows], [row[0] for row in rows], given)
 
 
 def _status(entry: RewardRecord, arm: str, reward: float) -> RewardStatus:
@@ -142,13 +168,16 @@ def close(record: Record, now: float) -> dict[str, Any]:
     returned = [str(lease.first) for lease in record.leases.values() if lease.open and lease.report_by <= now]
     facts |= {"leases": leases} if leases else {}
     facts |= {"returned": returned} if returned else {}
+    if record.contexts is not None and record.missing == "zero":
+        erased = sorted(record.erased([int(id) for id in facts["closed"]]))
+        facts |= {"unlearned": erased} if erased else {}
     record_expiry(record, facts)
     return facts
 
 
 def record_expiry(record: Record, facts: Mapping[str, Any], given: Container[str] = ()) -> None:
     """Record what `close` found, whether just now or by a log."""
-    record_closed(record, facts["closed"], given)
+    record_closed(record, facts["closed"], given, facts.get("unlearned", ()))
     from evenhand.bandit import lease_rounds
 
     lease_rounds.record_closed(record, facts.get("leases", {}), given)
@@ -168,7 +197,12 @@ def _count_missing(record: Record, place: int, counting: Counting, late: bool = 
         record.scores.lose(table, place, 1.0, weight)
 
 
-def record_closed(record: Record, closed: Mapping[str, Sequence[str]], given: Container[str] = ()) -> None:
+def record_closed(
+    record: Record,
+    closed: Mapping[str, Sequence[str]],
+    given: Container[str] = (),
+    unlearned: Container[int] = (),
+) -> None:
     """Record that the windows of decisions have passed, whether just now or by a log."""
     pairs = [(int(id), record.arms.place[arm]) for id, arms in closed.items() for arm in arms]
     rounds, places = [round for round, _ in pairs], [place for _, place in pairs]
@@ -181,4 +215,10 @@ def record_closed(record: Record, closed: Mapping[str, Sequence[str]], given: Co
     record.pending.close(closed)
     # A policy that learns in the order of rounds is given missing rewards before the next decision.
     if places and record.missing == "zero" and not record.in_order:
-        record.learn_rewards(places, record.reward_range.scaled([0.0] * len(places)), rounds, given)
+        zeros = record.reward_range.scaled([0.0] * len(places))
+        if record.contexts is None:
+            record.learn_rewards(places, zeros, rounds, given)
+        else:
+            _learn_with_features(record, places, zeros, rounds, given, unlearned)
+    if record.contexts is not None:
+        record.contexts.forget(rounds)

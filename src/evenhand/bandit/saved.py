@@ -19,7 +19,7 @@ from evenhand.bandit.arguments import as_plain, from_plain
 from evenhand.bandit.arms import Arms
 from evenhand.bandit.change_log import ChangeLog
 from evenhand.bandit.counts import CountHistory, DeficitHistory
-from evenhand.bandit.earlier import with_intervals, with_ledger, with_rounds, with_scores
+from evenhand.bandit.earlier import with_features, with_intervals, with_ledger, with_rounds, with_scores
 from evenhand.bandit.leases import Leases
 from evenhand.bandit.ledger import Ledger, alarms_of
 from evenhand.bandit.pending import PendingRewards
@@ -33,7 +33,7 @@ from evenhand.core.state import restore as restore_record
 from evenhand.core.version import __version__
 from evenhand.messages.words import Words
 
-FORMAT = 5
+FORMAT = 6
 #: Errors that a damaged description leads to.
 DAMAGE = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
@@ -70,6 +70,7 @@ def dump(record: Record) -> dict[str, Any]:
         "returned": record.returned,
         "sources": list(record.sources),
         **({"words": record.words.to_json()} if record.words.to_json() else {}),
+        **({} if record.contexts is None else {"contexts": record.contexts.dump()}),
     } | ({"alarms": [[*promise, *stated] for promise, stated in record.alarms.items()]} if record.alarms else {})
 
 
@@ -81,7 +82,13 @@ def restored(plain: Any) -> Record:
         plain = dict(plain)
         if plain.pop("checksum") != checksum_of(plain):
             raise StateError("the saved bandit is damaged: its content has another checksum")
-    for earlier, newer in ((1, with_ledger), (2, with_rounds), (3, with_scores), (4, with_intervals)):
+    for earlier, newer in (
+        (1, with_ledger),
+        (2, with_rounds),
+        (3, with_scores),
+        (4, with_intervals),
+        (5, with_features),
+    ):
         try:
             plain = newer(plain) if plain["format"] == earlier else plain
         except DAMAGE as error:
@@ -94,6 +101,7 @@ def restored(plain: Any) -> Record:
                 plain["arms"],
                 from_plain(plain["algorithm"]),
                 parameters={name: from_plain(value) for name, value in plain["parameters"].items()},
+                features=plain.get("contexts", {}).get("features"),
                 **plain["options"],
             )
         _fill(record, plain)
@@ -128,6 +136,10 @@ def parts_at_hand() -> Iterator[None]:
 def _fill(record: Record, plain: Mapping[str, Any]) -> None:
     """Give a new record what has happened."""
     record.adopt(Arms(record.names, plain["retired"]), record.parameters, record.policy)
+    if "contexts" in plain:
+        from evenhand.bandit.contexts import Contexts
+
+        record.contexts = Contexts.restored(plain["contexts"], len(record.arms))
     record.version, record.last_total = plain["version"], plain["last_total"]
     record.sources = tuple(map(str, plain["sources"]))
     record.words = Words.of(plain.get("words"))

@@ -148,6 +148,31 @@ class Features(Part):
         if faults:
             raise EvenhandError.together(faults)
 
+    def meanings(self) -> tuple[str, ...]:
+        """How each column is encoded: where two declarations have an equal one, their numbers mean the same.
+
+        Returns:
+            A text per column, in the order of ``columns``.
+        """
+        own, arm, crossed = self._situation.meanings(), self._arm.meanings(), self._crossed
+
+        def products(places: Any, one: Sequence[str], other: Sequence[str]) -> tuple[str, ...]:
+            return () if places is None else tuple(f"{one[i]} times {other[j]}" for i, j in zip(*places, strict=True))
+
+        situation = own + products(crossed.own_own, own, own)
+        return situation + arm + products(crossed.own_arm, own, arm) + products(crossed.arm_arm, arm, arm)
+
+    def places(self, name: str) -> range:
+        """The columns of a feature of the situation.
+
+        Args:
+            name: of the feature.
+
+        Returns:
+            Their places among the columns of the situation.
+        """
+        return self._situation.places(name)
+
     @classmethod
     def of(cls, frame: pd.DataFrame, *, arms: Sequence[str] = (), levels: int = 100) -> Features:
         """A declaration of the columns of a table, as they are in it; see `evenhand.features.learning.declared`.

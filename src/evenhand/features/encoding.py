@@ -39,6 +39,11 @@ class Block:
         """The columns of a feature."""
         return range(self.first[name], self.first[name] + len(self.features[name].labels(name)))
 
+    def meanings(self) -> tuple[str, ...]:
+        """How each column is encoded."""
+        own = tuple(meaning for name, one in self.features.items() for meaning in one.meanings(name))
+        return self.columns[: len(self.columns) - len(own)] + own
+
     def one(
         self, values: Any, path: tuple[str, ...], faults: list[EvenhandError], notes: list[tuple[str, str]]
     ) -> Array:

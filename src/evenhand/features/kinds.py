@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, number_of, shown
-from evenhand.core.parts import Part, part
+from evenhand.core.parts import Part, part, plain
 from evenhand.core.state import Array
 
 #: What can happen to a value that is no fault: it was beyond the range, of no known level, or missing.
@@ -49,6 +49,17 @@ class Feature(Part, ABC):
         Returns:
             One or more, different from each other.
         """
+
+    def meanings(self, name: str) -> tuple[str, ...]:
+        """How each column is encoded: where two declarations have an equal one, their numbers mean the same.
+
+        Args:
+            name: of the feature.
+
+        Returns:
+            A text per column; the default is the plain form of the feature with the column's name.
+        """
+        return tuple(f"{label} of {plain(self)}" for label in self.labels(name))
 
     @abstractmethod
     def put(self, value: Any, row: Array, at: int) -> Note | None:
@@ -257,6 +268,11 @@ class Category(Feature):
     def labels(self, name: str) -> tuple[str, ...]:
         """One per level, and one for others."""
         return tuple(f"{name}={level}" for level in self.levels + ("other",) * (self.unknown == "other"))
+
+    def meanings(self, name: str) -> tuple[str, ...]:
+        """A level means the same whatever others there are; what is other depends on them."""
+        labels, known = self.labels(name), len(self.levels)
+        return labels[:known] + tuple(f"{label} than {', '.join(self.levels)}" for label in labels[known:])
 
     def level(self, value: Any) -> str:
         """The level to which a value belongs.

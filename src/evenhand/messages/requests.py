@@ -114,6 +114,22 @@ class ListedRounds(Request):
 
 
 @dataclass(frozen=True)
+class Round(Request):
+    """What is known of a round before it is decided.
+
+    Example:
+        >>> Round({"age": 33}, {"tea": {"price": 2.5}}).features
+        {'age': 33}
+    """
+
+    __pydantic_config__: ClassVar[Json] = like({"features": {"age": 33}, "arms": {"tea": {"price": 2.5}}})
+    features: Table | None = None  # of the situation, by name; null: none are declared
+    # features of arms in this round, by arm and name, which go before those that an arm has
+    arms: dict[ArmName, Table] | None = None
+    available: ArmNames | None = None  # arms that can play; null: all that are not retired
+
+
+@dataclass(frozen=True)
 class DecisionRewards(Request):
     """The rewards of a decision."""
 

@@ -89,9 +89,9 @@ class Account:
 
     @cached_property
     def scores(self) -> Array | None:
-        """(arms,), the scores of the next round; None where they are drawn, or do not decide."""
+        """(arms,), the scores of the next round; None where they are drawn, go by its features, or do not decide."""
         policy = self._record.policy
-        if policy.index.traits.random or policy.fairness.traits.ignores_score or self.round == 0:
+        if policy.index.traits.random or policy.contextual or policy.fairness.traits.ignores_score or self.round == 0:
             return None
         scores = policy.index.score(self._record.state, Observation(self.active), np.random.default_rng(0))
         return np.where(self.active, np.asarray(scores, dtype=float), np.nan)

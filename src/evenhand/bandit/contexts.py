@@ -1,0 +1,245 @@
+"""The features of a bandit: how they are declared, those of its arms, and those of pulls whose rewards are missing."""
+
+from __future__ import annotations
+
+import base64
+from collections import Counter
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.bandit.arms import Arms, Available
+from evenhand.core import validate
+from evenhand.core.errors import EvenhandError, StateError
+from evenhand.core.parts import build, plain
+from evenhand.core.state import Array, Observation
+from evenhand.features import Features
+
+Places = NDArray[np.intp]
+NEW = -1  # in the place of a column that was not declared before
+
+
+Notes = tuple[tuple[str, str], ...]  # features of which a value was ``"cut"``, ``"unknown"`` or ``"missing"``
+Seen = tuple[Observation, Notes]
+
+
+class Pull(NamedTuple):
+    """The encoded features of a decision, while a reward of it can arrive."""
+
+    version: int  # number of the declaration by which they are encoded, from 0
+    values: Array  # (d + m · d_arm,), of the situation, then of each arm that played, in their order
+    noted: Notes = ()
+
+
+class Elsewhere(dict[int, Pull]):
+    """The features of pulls that are not in the save; what has them in a table puts that in place of this."""
+
+
+class Moved(NamedTuple):
+    """What another declaration made of the columns: the place of each in the one before, or `NEW`."""
+
+    widths: tuple[int, int]  # before, of the situation and of every arm
+    situation: Places  # (d,)
+    arms: Places  # (d_arm,)
+
+    def of(self, situation: Array, arms: Array) -> tuple[Array, Array]:
+        """Rows (…, d) and (…, d_arm) in the new columns; those that are new are 0."""
+        return moved(situation, self.situation), moved(arms, self.arms)
+
+
+def moved(rows: Array, places: Places) -> Array:
+    """Rows with the columns at these places, and 0 in those that are new."""
+    padded = np.concatenate([rows, np.zeros((*rows.shape[:-1], 1))], axis=-1)
+    return padded[..., places]
+
+
+class Contexts:
+    """What a bandit knows of features.
+
+    Those of pulls stand behind a mapping from rounds, so that they need not be in memory: a store keeps them in a
+    table of its own, and replaces ``pulls``.
+    """
+
+    def __init__(self, features: Features, arms: Sequence[Mapping[str, Any]]) -> None:
+        self.features = features
+        self.arms: list[dict[str, Any]] = [dict(one) for one in arms]  # features of each arm, as they were given
+        self.history: list[Moved] = []  # of the columns, by the declarations after the first one
+        self.counts: Counter[tuple[str, str]] = Counter()  # of values that were cut, unknown or missing, by feature
+        self.pulls: MutableMapping[int, Pull] = {}
+
+    @classmethod
+    def of(cls, features: Any, arms: Any, names: Sequence[str]) -> Contexts:
+        """From the arguments of a bandit."""
+        if features is None:
+            raise EvenhandError("needs a declaration of them, features=Features(arms={…})", "arm_features")
+        declared = declaration(features)
+        given = {} if arms is None else arms
+        if not isinstance(given, Mapping):
+            raise EvenhandError(f"must be a table of features by arm, got {given!r}", "arm_features")
+        known = Arms(tuple(names))
+        for name in given:
+            known.check(name)
+        contexts = cls(declared, [given.get(name) or {} for name in names])
+        faults = [fault for name in given for fault in contexts.faults(given[name], "arm_features", name)]
+        if faults:
+            raise EvenhandError.together(faults)
+        return contexts
+
+    def faults(self, values: Any, *path: str) -> list[EvenhandError]:
+        """What is wrong with the features of an arm, of which some may be missing: each decision can add them."""
+        features = self.features.arms
+        if not isinstance(values, Mapping):
+            return [EvenhandError(f"must be a table of features by name, got {values!r}", *path)]
+        found = []
+        for name, value in values.items():
+            if name not in features:
+                known = f"; there are {', '.join(features)}" if features else ", and none is declared for arms"
+                found.append(EvenhandError(f"there is no such feature{known}", *path, str(name)))
+                continue
+            feature = features[name]
+            try:
+                feature.put(value, np.zeros(len(feature.labels(name))), 0)
+            except EvenhandError as error:
+                found.append(error.at(*path, name))
+        return found
+
+    def observation(self, situation: Any, arms: Any, able: Available, names: Sequence[str]) -> Seen:
+        """What is known before a decision, and what was noted of the values.
+
+        The features of arms that cannot play need not be known, and are 0.
+        """
+        places = np.flatnonzero(able.arms).tolist()
+        given = {} if arms is None else arms
+        table: Any = given
+        if isinstance(given, Mapping) and self.features.arms:
+            among = set(names) if given else set()
+            table = {name: one for name, one in given.items() if name not in among}  # faults, which are listed
+            for place in places:
+                name = names[place]
+                one = given.get(name, {})
+                table[name] = {**self.arms[place], **one} if isinstance(one, Mapping) else one
+        own, rows, counts = self.features.observed_counted(situation, table, [names[place] for place in places])
+        if rows is not None and len(rows) < len(names):
+            every = np.zeros((len(names), rows.shape[-1]))
+            every[places] = rows
+            rows = every
+        return Observation(able.mask, own, rows), tuple(counts.elements()) if counts else ()
+
+    def pull(self, observation: Observation, places: Sequence[int], noted: Notes = ()) -> Pull:
+        """The features of a decision in which these arms play."""
+        assert observation.situation is not None
+        own, arms = observation.situation, observation.arms
+        values = own.copy() if arms is None else np.concatenate([own, arms[list(places)].ravel()])
+        return Pull(len(self.history), values, noted)
+
+    def decided(self, round: int, pull: Pull, kept: bool) -> None:
+        """Count what was noted of a decision, and keep its features where its rewards need them."""
+        if pull.noted:
+            self.counts.update(pull.noted)
+        if kept:
+            self.pulls[round] = pull
+
+    def observed(self, pull: Pull, places: Sequence[int], arms: int) -> tuple[Array, Array | None]:
+        """The features of a decision as the policy sees them, of the arms that played; those of the others are 0."""
+        own, rows = self.split(pull, len(places))
+        if not self.features.widths[1]:
+            return own, None
+        every = np.zeros((arms, rows.shape[-1]))
+        every[list(places)] = rows
+        return own, every
+
+    def split(self, pull: Pull, plays: int) -> tuple[Array, Array]:
+        """(d,) and (m, d_arm), in the columns that are declared now."""
+        widths = self.history[pull.version].widths if pull.version < len(self.history) else self.features.widths
+        if pull.values.shape != (widths[0] + plays * widths[1],):
+            raise StateError(f"the features of a decision have {pull.values.size} columns, not those that are declared")
+        own, rows = pull.values[: widths[0]], pull.values[widths[0] :].reshape(plays, widths[1])
+        for step in self.history[pull.version :]:
+            own, rows = step.of(own, rows)
+        return own, rows
+
+    def of_rewards(self, pulls: Iterable[tuple[int, int, int]]) -> tuple[Array, Array | None]:
+        """(n, d) and (n, d_arm), the features of rewards: of each the round, the place of its arm among those that
+        played, and how many played.
+        """
+        parts = [(self.split(self.pulls[round], plays), at) for round, at, plays in pulls]
+        own = np.array([part[0] for part, _ in parts]).reshape(len(parts), self.features.widths[0])
+        arms = np.array([part[1][at] for part, at in parts]).reshape(len(parts), self.features.widths[1])
+        return own, arms if self.features.widths[1] else None
+
+    def forget(self, rounds: Iterable[int]) -> None:
+        """Forget the features of decisions of which no reward can arrive any more."""
+        for round in rounds:
+            self.pulls.pop(round, None)
+
+    def redeclared(self, features: Features) -> Moved:
+        """Where the columns of another declaration stand in this one, if they are encoded as before."""
+        old, new = self.features.meanings(), features.meanings()
+        before, after = self.features.widths[0], features.widths[0]
+        place = {key: at for at, key in enumerate(old)}
+        at = np.array([place.get(key, NEW) for key in new], dtype=np.intp)
+        own, arms = at[:after], at[after:]
+        return Moved(
+            self.features.widths,
+            np.where(own < before, own, NEW),
+            np.where(arms >= before, arms - before, NEW),
+        )
+
+    # --- saving -------------------------------------------------------------------------------------------------------
+
+    def dump(self) -> dict[str, Any]:
+        """Plain JSON values."""
+        kept = {"pulls": _dumped(self.pulls)} if type(self.pulls) is dict else {}
+        return {
+            "features": plain(self.features),
+            "arms": self.arms,
+            "history": [[list(one.widths), one.situation.tolist(), one.arms.tolist()] for one in self.history],
+            "counts": sorted([*key, number] for key, number in self.counts.items()),
+            **kept,
+        }
+
+    @classmethod
+    def restored(cls, described: Mapping[str, Any], arms: int) -> Contexts:
+        """What `dump` described, of a bandit with so many arms."""
+        contexts = cls(declaration(described["features"]), described["arms"])
+        if len(contexts.arms) != arms:
+            raise StateError(f"the saved features are damaged: they are of {len(contexts.arms)} arms, not of {arms}")
+        for (d, d_arm), own, each in described["history"]:
+            moves = np.array(own, dtype=np.intp), np.array(each, dtype=np.intp)
+            contexts.history.append(Moved((int(d), int(d_arm)), *moves))
+        contexts.counts.update({(name, note): validate.whole("a count", n) for name, note, n in described["counts"]})
+        contexts.pulls = _restored(described["pulls"]) if "pulls" in described else Elsewhere()
+        return contexts
+
+
+def declaration(features: Any) -> Features:
+    """A declaration of features from its plain form, or as it is."""
+    if isinstance(features, Mapping):
+        features = build("features", {"kind": "features", **features})
+    validate.part("features", features, Features, 'Features({"age": Number(0, 100)})')
+    declared: Features = features
+    return declared
+
+
+def _dumped(pulls: Mapping[int, Pull]) -> dict[str, Any]:
+    """The features of pulls as plain JSON values: all numbers as one text, exactly and shortly."""
+    values = np.concatenate([one.values for one in pulls.values()] or [np.zeros(0)]).astype("<f8")
+    return {
+        "rounds": list(pulls),
+        "versions": [one.version for one in pulls.values()],
+        "widths": [len(one.values) for one in pulls.values()],
+        "values": base64.b64encode(values.tobytes()).decode(),
+    }
+
+
+def _restored(described: Mapping[str, Any]) -> dict[int, Pull]:
+    """The features of pulls that `_dumped` described."""
+    values = np.frombuffer(base64.b64decode(described["values"], validate=True), dtype="<f8").astype(float)
+    widths = [validate.whole("a width", one, low=0) for one in described["widths"]]
+    if sum(widths) != len(values) or not np.isfinite(values).all():
+        raise StateError("the saved features are damaged: they are not as many numbers as they say")
+    parts = np.split(values, np.cumsum(widths)[:-1]) if widths else []
+    rows = zip(described["rounds"], described["versions"], parts, strict=True)
+    return {int(round): Pull(int(version), part) for round, version, part in rows}
