@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenhand import Feedback, Observation, Policy
+from evenhand import Policy
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import build, kinds
-from evenhand.simulation.promises import promise_is_kept
+from evenhand.simulation.promises import COLUMNS, heard, promise_is_kept, seen
 from tests.thinned import thinned
 
 ARMS, LANES, ROUNDS = 4, 2, 25
@@ -43,6 +43,10 @@ PARTS: dict[str, list[dict[str, Any]]] = {
         {"kind": "restarted_weights", "phases": DOUBLED},
         {"kind": "best_chance"},
         {"kind": "reward_rates", "rates": 0.1, "weight": 5.0},
+        {"kind": "lin_ucb"},
+        {"kind": "lin_ucb", "model": "shared", "evidence": "pessimistic", "cutoff": 5, "radius": "theorem"},
+        {"kind": "lin_ts", "model": "hybrid"},
+        {"kind": "lin_ts", "evidence": {"kind": "forgetting", "discount": 0.9}, "scale": "theorem"},
     ],
     "fairness": [
         {"kind": "none"},
@@ -51,7 +55,6 @@ PARTS: dict[str, list[dict[str, Any]]] = {
         {"kind": "deficit_bonus", "fractions": SHARES, "rate": 0.3, "shape": "hard"},
         {"kind": "virtual_queue", "fractions": SHARES, "eta": 2.0},
         {"kind": "virtual_queue", "fractions": SHARES, "eta": 2.0, "queue": "recursive"},
-        {"kind": "virtual_queue", "fractions": SHARES, "eta": "auto"},
         {"kind": "guaranteed_shares", "fractions": SHARES},
         {"kind": "guaranteed_shares", "fractions": SHARES, "rest": "all"},
         {"kind": "merit_shares", "merit": MERIT},
@@ -68,7 +71,6 @@ PARTS: dict[str, list[dict[str, Any]]] = {
         {"kind": "top_m", "plays": 2, "ties": "random"},
         {"kind": "top_m", "plays": 2, "ties": "fewest"},
         {"kind": "exploration_floor", "floor": 0.05},
-        {"kind": "inverse_gap"},
         {"kind": "categorical"},
         {"kind": "dependent_rounding", "plays": 2},
         {"kind": "systematic", "plays": 2},
@@ -101,7 +103,7 @@ def compositions(index: Any, fairness: Any) -> tuple[list[Policy], list[str]]:
     for selection, schedule, hold in itertools.product(BUILT["selection"], BUILT["schedule"], BUILT["hold"]):
         try:
             policy = Policy(index, fairness, selection, schedule, hold)
-            policy.start(ARMS)
+            policy.start(ARMS, columns=COLUMNS)
             policies.append(policy)
         except EvenhandError as error:
             refusals.append(str(error))
@@ -127,17 +129,22 @@ def test_a_composition_is_refused_with_a_remedy_or_plays_as_many_arms_as_it_shou
     for refusal in refusals:
         assert any(remedy in refusal for remedy in REMEDIES), refusal
     for policy in policies:
-        state, rng, world = policy.start(ARMS, LANES), np.random.default_rng(3), np.random.default_rng(4)
+        columns = COLUMNS if policy.contextual else None
+        state, rng, world = (
+            policy.start(ARMS, LANES, columns=columns),
+            np.random.default_rng(3),
+            np.random.default_rng(4),
+        )
         for _ in range(ROUNDS):
             available = world.random((LANES, ARMS)) < world.choice([0.0, 0.5, 1.0])
-            decision = policy.decide(state, Observation(available), rng)
+            decision = policy.decide(state, seen(policy, state, world, available), rng)
             assert not (decision.played & ~available).any()
             expected = np.minimum(policy.plays, available.sum(axis=-1))
             assert (decision.played.sum(axis=-1) == expected).all(), policy
             assert np.isfinite(np.asarray(decision.inclusion, dtype=float)).all()
             assert (decision.inclusion[decision.played] > 0.0).all()
             rewards = (world.random((LANES, ARMS)) < 0.5) & decision.played
-            policy.observe(state, Feedback(decision.played, rewards), rng)
+            policy.observe(state, heard(decision, rewards), rng)
 
 
 def near(policies: list[Policy]) -> list[Policy]:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import fields, is_dataclass
-from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
 
-from evenhand.core.state import Array, Decision, Mask, Observation, State, each_array
+from evenhand.core.state import Array, Decision, Mask, Observation, State, each_array, remembered
 from evenhand.messages.answers import ArmPropensity
 from evenhand.policy.composition import Policy
 
@@ -60,14 +58,8 @@ def copied(state: T) -> T:
     if isinstance(state, np.ndarray):
         return state.copy()
     kind: Any = type(state)
-    names = _names(kind)
+    names = remembered(kind)
     return kind(*[copied(getattr(state, name)) for name in names]) if names else state
-
-
-@cache
-def _names(kind: type) -> tuple[str, ...]:
-    """The fields of a dataclass, in order; none for other types."""
-    return tuple(field.name for field in fields(kind)) if is_dataclass(kind) else ()
 
 
 def _in_lanes(state: State, lanes: int) -> State:

@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields, is_dataclass
+from dataclasses import is_dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,6 +29,7 @@ from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, MissingPart, StateError
 from evenhand.core.files import path_of, write_whole
 from evenhand.core.state import dump as dump_record
+from evenhand.core.state import remembered
 from evenhand.core.state import restore as restore_record
 from evenhand.core.version import __version__
 from evenhand.messages.words import Words
@@ -208,7 +209,8 @@ def difference(old: Any, new: Any) -> dict[str, Any] | None:
     if isinstance(new, np.ndarray):
         return _array_difference(old, new)
     if is_dataclass(new) and type(old) is type(new):
-        parts = {field.name: difference(getattr(old, field.name), getattr(new, field.name)) for field in fields(new)}
+        kind: Any = type(new)
+        parts = {name: difference(getattr(old, name), getattr(new, name)) for name in remembered(kind)}
         changed = {name: part for name, part in parts.items() if part is not None}
         return {"fields": changed} if changed else None
     return None if type(old) is type(new) and old == new else {"value": new}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
+from functools import cache
 from typing import Any, TypeVar
 
 import attrs
@@ -231,6 +232,18 @@ class PerLane(np.ndarray[Any, np.dtype[np.float64]]):
         return np.asarray(array)
 
 
+@cache
+def remembered(kind: type) -> tuple[str, ...]:
+    """The names of a record's fields that it remembers; empty for what is no record.
+
+    A field with ``compare=False`` is a cache: it follows from the others, is None by default and stands last. Whatever
+    copies a record (`dump` and `restore`, a new arm, some of the lanes) leaves it out; who needs it makes it anew.
+    """
+    if not dataclasses.is_dataclass(kind):
+        return ()
+    return tuple(field.name for field in dataclasses.fields(kind) if field.compare)
+
+
 def rows(record: T, lanes: NDArray[np.intp]) -> T:
     """A copy of a record with only the given lanes in its arrays."""
     return each_array(record, lambda array: array[lanes])
@@ -242,7 +255,7 @@ def each_array(record: T, change: Callable[[NDArray[Any]], Any]) -> T:
         return change(record)  # type: ignore[no-any-return]
     if not dataclasses.is_dataclass(record) or isinstance(record, type):
         return record
-    return type(record)(**{f.name: each_array(getattr(record, f.name), change) for f in dataclasses.fields(record)})
+    return type(record)(**{name: each_array(getattr(record, name), change) for name in remembered(type(record))})
 
 
 def grown(old: T, fresh: T) -> T:
@@ -254,7 +267,7 @@ def grown(old: T, fresh: T) -> T:
         longer[..., : old.shape[-1]] = old
         return longer
     if dataclasses.is_dataclass(fresh) and not isinstance(fresh, type):
-        names = [field.name for field in dataclasses.fields(fresh)]
+        names = remembered(type(fresh))
         return type(fresh)(**{name: grown(getattr(old, name), getattr(fresh, name)) for name in names})
     return old
 
@@ -266,7 +279,7 @@ def changed_at(places: Mask, new: T, old: T) -> T:
         np.copyto(kept, old, where=~places if new.shape == places.shape else False)
         return kept
     if dataclasses.is_dataclass(new) and not isinstance(new, type):
-        names = [field.name for field in dataclasses.fields(new)]
+        names = remembered(type(new))
         return type(new)(**{name: changed_at(places, getattr(new, name), getattr(old, name)) for name in names})
     return new
 
@@ -301,7 +314,7 @@ def dump(record: object) -> Any:
         {'dtype': 'float64', 'values': [0.0, 0.0]}
     """
     if dataclasses.is_dataclass(record) and not isinstance(record, type):
-        return {field.name: dump(getattr(record, field.name)) for field in dataclasses.fields(record)}
+        return {name: dump(getattr(record, name)) for name in remembered(type(record))}
     if isinstance(record, np.ndarray):
         finite = record.dtype.kind != "f" or np.isfinite(record).all()
         # JSON has no word for infinity; NumPy reads the text back.
@@ -340,7 +353,7 @@ def restore(template: T, plain: Any, grown: bool = False) -> T:
                 "the policy that it was saved from"
             )
         return plain
-    names = {field.name for field in dataclasses.fields(template)}
+    names = set(remembered(type(template)))
     if not isinstance(plain, dict) or set(plain) != names:
         found = sorted(plain) if isinstance(plain, dict) else type(plain).__name__
         raise StateError(f"the saved {type(template).__name__} must have {sorted(names)}, got {found}")

@@ -65,6 +65,11 @@ def count(value: int) -> int:
     return whole("", value, high=MOST)
 
 
+def count_or_none(value: int | None) -> int | None:
+    """Like `count`, or None."""
+    return None if value is None else count(value)
+
+
 def natural(value: int) -> int:
     """A whole number of at least 0."""
     return whole("", value, low=0, high=MOST)

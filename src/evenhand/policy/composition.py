@@ -233,7 +233,7 @@ class Policy(Part):
         """Whether decisions are random beyond the selection: in the score, or in how long a choice lasts."""
         return self.hold.traits.random or self._draws_scores
 
-    def allowance(self, arms: int, rounds: int, state: State | None = None) -> float | None:
+    def allowance(self, arms: int, rounds: int) -> float | None:
         """The most plays that an arm can be behind its promised share after so many rounds.
 
         All arms are taken to be available, and the promise to be feasible. None where no share is promised.
@@ -241,7 +241,6 @@ class Policy(Part):
         Args:
             arms: K.
             rounds: t.
-            state: of a run, for a policy that allows what depends on the scores it has compared; None for none yet.
 
         Returns:
             Plays, at least 0.
@@ -252,11 +251,7 @@ class Policy(Part):
         exploring = self.selection.exploring(arms)
         if exploring:  # eight standard deviations of the rounds that explore
             largest += arms + 4.0 * float(np.sqrt(exploring * rounds))
-        if state is None:
-            allowed = self.fairness.allowance(arms, rounds, self.plays)
-        else:
-            allowed = self.fairness.allowed(state.fairness, arms, rounds, self.plays)
-        return allowed * largest + self.schedule.rounds(arms)
+        return self.fairness.allowance(arms, rounds, self.plays) * largest + self.schedule.rounds(arms)
 
     def start(
         self,
@@ -435,18 +430,13 @@ class Policy(Part):
             rng: the policy's own random stream.
             given: slots of the parts that do not record it, as what they remember is known from elsewhere.
         """
+        if self.contextual:
+            _check_features(feedback)
         credited, tally = self.hold.credited(state) if self._may_hold else None, state.tally
         if credited is not None:
             feedback = Feedback(feedback.received * credited, feedback.rewards * credited)
         tally.received += feedback.received
         tally.rewards += feedback.rewards
-        if self.contextual and (
-            feedback.answers is None or feedback.answers.situation is feedback.answers.arms is None
-        ):
-            raise EvenhandError(
-                "the policy learns from features: give each reward those of its pull, "
-                "Feedback(received, rewards, answers=Answers(places, delays, rewards, situation, arms))"
-            )
         if tally.cohorts is not None:
             answers = feedback.answers
             if answers is None:
@@ -716,6 +706,16 @@ def parts_in(part: Any) -> Iterator[PolicyPart]:
         if isinstance(value, PolicyPart):
             yield value
             yield from parts_in(value)
+
+
+def _check_features(feedback: Feedback) -> None:
+    """Refuse rewards without the features of their pulls."""
+    answers = feedback.answers
+    if np.any(feedback.received) and (answers is None or answers.situation is answers.arms is None):
+        raise EvenhandError(
+            "the policy learns from features: give each reward those of its pull, "
+            "Feedback(received, rewards, answers=Answers(places, delays, rewards, situation, arms))"
+        )
 
 
 def _in_shape(observation: Observation, given: Mask, state: State) -> Observation:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from attrs import field, frozen
@@ -17,6 +17,13 @@ from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.parts import build, part
 from evenhand.core.state import Array, State, Tally
 from evenhand.policy.part import PolicyPart, Traits
+
+
+class Weighing(NamedTuple):
+    """How plays with features count: V = Σ w² φφᵀ and b = Σ w φr, over the plays that count."""
+
+    at_play: bool = False  # whether a play counts in V at once, and not when its reward comes
+    discount: float = 1.0  # γ, by which every play counts less per round
 
 
 class Evidence(PolicyPart, ABC):
@@ -65,6 +72,14 @@ class Evidence(PolicyPart, ABC):
             return None
         raise EvenhandError("it goes by the order of its rounds, which counts do not have")
 
+    def weighing(self) -> Weighing | None:
+        """How plays with features count, for an index that goes by features.
+
+        Returns:
+            The weighing; None: it goes by counts alone.
+        """
+        return None
+
     @abstractmethod
     def of(self, tally: Tally) -> tuple[Array, Array]:
         """Sum and number of the rewards to work with, each (…, arms).
@@ -98,6 +113,10 @@ class Received(Evidence):
     def rules(self) -> str:
         """What a missing reward counts as."""
         return "nothing"
+
+    def weighing(self) -> Weighing:
+        """A play counts when its reward comes."""
+        return Weighing()
 
     def of(self, tally: Tally) -> tuple[Array, Array]:
         """``(S, M)``."""
@@ -143,6 +162,9 @@ def at_best(rewards: Any, pulls: Any, received: Any) -> Any:
 class Pessimistic(Evidence):
     """A missing reward counts as 0: sum S, number N.
 
+    Under an index that goes by features a play counts in V at once, and its reward in b when it comes: what is learned
+    is τ θ, τ the chance of an answer. The order of the arms is right only if τ is the same for all arms and features.
+
     Example:
         >>> import numpy as np
         >>> from evenhand import Tally
@@ -150,7 +172,7 @@ class Pessimistic(Evidence):
         >>> Pessimistic().of(Tally(pulls, received, rewards))
         (array([3.]), array([5.]))
 
-    Source: Lancewicki et al. 2021, section 4; Chen et al. 2024, section 5.
+    Source: Lancewicki et al. 2021, section 4; Chen et al. 2024, section 5; with features Vernade et al. 2020.
     """
 
     traits = Traits(bounded=True)
@@ -158,6 +180,10 @@ class Pessimistic(Evidence):
     def rules(self) -> str:
         """What a missing reward counts as."""
         return "zero"
+
+    def weighing(self) -> Weighing:
+        """A play counts at once, as 0 until its reward comes."""
+        return Weighing(at_play=True)
 
     def of(self, tally: Tally) -> tuple[Array, Array]:
         """``(S, N)``."""

@@ -16,7 +16,7 @@ from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Decision, Feedback, Mask, Shape, State, Tally
-from evenhand.policy.evidence import Evidence, Received, as_evidence
+from evenhand.policy.evidence import Evidence, Received, Weighing, as_evidence
 from evenhand.policy.part import Traits
 
 
@@ -47,10 +47,6 @@ def _discount(value: float | None) -> float | None:
     if not 0.0 < validate.number("", value) < 1.0:
         raise EvenhandError(f"must be between 0 and 1, got {shown(value)}")
     return float(value)
-
-
-def _window(value: int | None) -> int | None:
-    return None if value is None else validate.count(value)
 
 
 @part("evidence", "forgetting")
@@ -87,7 +83,7 @@ class Forgetting(Evidence):
 
     evidence: Evidence = field(default=Received(), converter=as_evidence, metadata={"slot": "evidence"})
     discount: float | None = field(default=None, converter=_discount)
-    window: int | None = field(default=None, converter=_window)
+    window: int | None = field(default=None, converter=validate.count_or_none)
 
     def __attrs_post_init__(self) -> None:
         if (self.discount is None) == (self.window is None):
@@ -122,6 +118,11 @@ class Forgetting(Evidence):
     def counted(self, state: State) -> Array:
         """Rewards within the window, or by their weights."""
         return np.asarray(state.evidence.received)
+
+    def weighing(self) -> Weighing | None:
+        """Every play counts less per round; a window would need the features of all its rounds."""
+        inner = self.evidence.weighing()
+        return inner._replace(discount=self.discount) if self.discount is not None and inner == Weighing() else None
 
     def of(self, tally: Tally) -> tuple[Array, Array]:
         """Sum and number by the inner evidence."""

@@ -13,7 +13,7 @@ from evenhand.core.by_default import by_default
 from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import Part
-from evenhand.core.state import Array, Decision, Feedback, Shape, State
+from evenhand.core.state import Array, Decision, Feedback, Shape, State, remembered
 
 if TYPE_CHECKING:
     from evenhand.core.aside import aside
@@ -278,7 +278,7 @@ class PolicyPart(Part):
                 )
             return new
         if is_dataclass(memory) and not isinstance(memory, type):
-            names = [field.name for field in fields(memory)]
+            names = remembered(type(memory))
             parts = {name: self._each(getattr(memory, name), getattr(fresh, name), member, change) for name in names}
             return type(memory)(**parts)
         return memory

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback, State
+from evenhand.core.cohorts import Answers
+from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, State
 from evenhand.judgement.judge import MISSED, Judgements, judge
 from evenhand.judgement.keeping import Keeping, keeping_of
 from evenhand.judgement.sentences import Case, sentence
@@ -16,6 +17,7 @@ ROUNDS = 300
 LANES = 2
 LEARNED = 1000  # rounds after whose first half merits are known well enough
 BY_MERIT = 0.2  # by which a share by merit may be misjudged while intervals of the means are still wide
+COLUMNS = (2, 1)  # of the situation and of every arm, for a policy that goes by features
 SURE = 1.0 - 1e-6  # confidence, as a check must not fail by chance
 
 
@@ -30,13 +32,14 @@ def promise_is_kept(policy: Policy, arms: int, rounds: int = ROUNDS) -> None:
     if fractions is None and policy.merit is None:
         return
     means = np.linspace(0.8, 0.3, arms)
-    state, rng, world = policy.start(arms, LANES), np.random.default_rng(1), np.random.default_rng(2)
+    columns = COLUMNS if policy.contextual else None
+    state, rng, world = policy.start(arms, LANES, columns=columns), np.random.default_rng(1), np.random.default_rng(2)
     rounds = max(rounds, 2 * int(policy.schedule.rounds(arms)), 0 if policy.merit is None else LEARNED)
-    keeping, first = keeping_of(policy, arms, rounds, state), state.tally.pulls
+    keeping, first = keeping_of(policy, arms, rounds), state.tally.pulls
     for round in range(1, rounds + 1):
-        decision = policy.decide(state, ALL_AVAILABLE, rng)
+        decision = policy.decide(state, seen(policy, state, world), rng)
         rewards = (world.random((LANES, arms)) < means) & decision.played
-        policy.observe(state, Feedback(decision.played, rewards), rng)
+        policy.observe(state, heard(decision, rewards), rng)
         if fractions is not None and policy.fairness.promises:
             _check_round(policy, keeping, np.broadcast_to(fractions, (LANES, arms)), state)
             _check_chances(policy, fractions, decision, round)
@@ -52,6 +55,31 @@ def promise_is_kept(policy: Policy, arms: int, rounds: int = ROUNDS) -> None:
     quotas = getattr(policy.schedule, "quotas", None)
     if quotas is not None:
         assert (state.tally.pulls >= quotas).all(), "a quota is not filled"
+
+
+def seen(policy: Policy, state: State, world: np.random.Generator, available: Mask | None = None) -> Observation:
+    """What a policy sees before a decision: features where it goes by them, none of which says anything."""
+    if not policy.contextual:
+        return Observation(available)
+    shape = state.tally.pulls.shape
+    return Observation(available, world.random((*shape[:-1], COLUMNS[0])), world.random((*shape, COLUMNS[1])))
+
+
+def heard(decision: Decision, rewards: Mask) -> Feedback:
+    """The rewards of a decision, at once, with the features that it was made by."""
+    played = decision.played
+    if decision.situation is None or decision.arms is None:
+        return Feedback(played, rewards)
+    lanes, places = played.nonzero()
+    delays = np.zeros(len(lanes), dtype=np.int64)
+    answers = Answers(
+        lanes * played.shape[-1] + places,
+        delays,
+        rewards[played].astype(float),
+        decision.situation[lanes],
+        decision.arms[played],
+    )
+    return Feedback(played, rewards, answers)
 
 
 def _shares(policy: Policy, arms: int) -> Array | None:
