@@ -174,7 +174,7 @@ def _before(record: Record, silent: bool) -> State:
 def apply(
     record: Record,
     decision: Decision,
-    places: Sequence[int],
+    places: list[int],
     available: Available,
     now: float,
     given: Container[str] = (),

@@ -21,6 +21,7 @@ from evenhand.core.state import Array
 #: Decisions without pending rewards that are remembered, so that a repeated reward is recognised.
 REMEMBERED = 10_000
 FORGOTTEN, WAITING, COMPLETE, CLOSED = range(4)  # the status of a decision
+NOWHERE = -1  # the row of a round that is not remembered
 NOBODY = -1  # in the place of an arm where fewer than all plays were used
 SPARE = 100  # rows of forgotten decisions that are never worth removing
 FLOATS = ("times", "rewards", "counting")
@@ -93,7 +94,7 @@ class PendingRewards:
     def enter(
         self,
         round: int,
-        places: Sequence[int],
+        places: list[int],
         time: float,
         table: int = UNCOUNTED,
         counting: Sequence[float] = (),
@@ -103,13 +104,13 @@ class PendingRewards:
         ``table`` and ``counting``, the weight of each play and what is expected of it, are how its rewards count; see
         `evenhand.bandit.scores`.
         """
-        if self.count:
-            time = max(time, self._latest)
+        if self.count and time < self._latest:
+            time = self._latest
         self._latest = time
         self._rounds.append(round)
         self._times.append(time)
         self._status.append(WAITING)
-        self._places.extend(places)
+        self._places.fromlist(places)  # quicker than to extend it
         self._tables.append(table)
         self._counting.extend(counting)
         if len(places) < self._width:
@@ -125,13 +126,12 @@ class PendingRewards:
         if round is None:
             return None
         row = self._row(round)
-        found = row < len(self._rounds) and self._rounds[row] == round and self._status[row] != FORGOTTEN
-        return self._entry(row) if found else None
+        return None if row == NOWHERE or self._status[row] == FORGOTTEN else self._entry(row)
 
     def is_waiting(self, round: int) -> bool:
         """Whether the decision of a round has pending rewards."""
         row = self._row(round)
-        return row < len(self._rounds) and self._rounds[row] == round and self._status[row] == WAITING
+        return row != NOWHERE and self._status[row] == WAITING
 
     def write(self, round: int, place: int, reward: float) -> Counting:
         """Record a reward that is accepted or late; how it counts."""
@@ -271,10 +271,13 @@ class PendingRewards:
     # --- rows ---------------------------------------------------------------------------------------------------------
 
     def _row(self, round: int) -> int:
-        """The row of a round, or where it would be; usually no round is missing between two."""
+        """The row of a round, or `NOWHERE`; usually no round is missing between two."""
         rounds = self._rounds
-        row = round - rounds[0] if rounds else -1
-        return row if 0 <= row < len(rounds) and rounds[row] == round else bisect_left(rounds, round)
+        row = round - rounds[0] if rounds else NOWHERE
+        if 0 <= row < len(rounds) and rounds[row] == round:
+            return row
+        row = bisect_left(rounds, round)
+        return row if row < len(rounds) and rounds[row] == round else NOWHERE
 
     def _entry(self, row: int) -> RewardRecord:
         names = self.arms.names

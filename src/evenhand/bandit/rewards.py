@@ -61,7 +61,7 @@ def take(
             if record.missing == "zero":
                 _count_missing(record, place, (table, weight, guess), late=True)
         else:
-            statistics.receive(place, reward, max(0.0, now - entry.time))
+            statistics.receive(place, reward, now - entry.time if now > entry.time else 0.0)
             record.count_history.credit(entry.round, place, sums=reward)
             value = (reward - low) / (high - low)
             off = value - guess
