@@ -33,10 +33,11 @@ from evenhand.core.errors import StateError
 from evenhand.core.state import ALL_AVAILABLE, State, Tally, for_lanes, rows
 from evenhand.environment.rewards import Bernoulli
 from evenhand.environment.world import Environment
-from evenhand.policy.fairness import DeficitBonus, DeficitFirst, GuaranteedShares, VirtualQueue
+from evenhand.policy.fairness import DeficitBonus, DeficitFirst, GuaranteedShares
 from evenhand.policy.index import UCB, Committed, EmpiricalMean
 from evenhand.policy.schedule import Quotas
 from evenhand.policy.selection import Categorical
+from evenhand.policy.virtual_queue import VirtualQueue
 
 SHARES = [0.2, 0.1]
 POLICIES: dict[str, Policy] = {

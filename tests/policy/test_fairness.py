@@ -24,12 +24,12 @@ from evenhand.policy.fairness import (
     MeritShares,
     Mixing,
     NoPromise,
-    VirtualQueue,
 )
 from evenhand.policy.index import BetaSample, Index
 from evenhand.policy.merit import Linear, Merit, Power, Tabulated, Threshold
 from evenhand.policy.mixing import Doubling, ForChoices
 from evenhand.policy.selection import Categorical, DependentRounding, Selection, SystematicSampling
+from evenhand.policy.virtual_queue import VirtualQueue
 
 HORIZON = 1_000_000  # no round counted here is later
 

@@ -18,13 +18,14 @@ from evenhand.policy.accounts import owed
 from evenhand.policy.claim import Fairness, Ranking
 from evenhand.policy.doubt import UntilDisproved
 from evenhand.policy.exploration_floor import ExplorationFloor
-from evenhand.policy.fairness import DeficitFirst, MeritShares, VirtualQueue
+from evenhand.policy.fairness import DeficitFirst, MeritShares
 from evenhand.policy.hold import HoldFor, PowerSize
 from evenhand.policy.index import UCB, EmpiricalMean, Exploring, Index, Mean
 from evenhand.policy.merit import Power
 from evenhand.policy.part import PolicyPart, Traits
 from evenhand.policy.reward_rates import RewardRates
 from evenhand.policy.selection import DependentRounding, Selection, TopM
+from evenhand.policy.virtual_queue import VirtualQueue
 from evenhand.policy.weights import ExponentialWeights
 
 ARMS = np.arange(3)

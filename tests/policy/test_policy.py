@@ -48,7 +48,6 @@ from evenhand.policy.fairness import (
     MeritShares,
     Mixing,
     NoPromise,
-    VirtualQueue,
 )
 from evenhand.policy.hold import EveryRound, HoldFor, PowerSize, RandomEnds
 from evenhand.policy.index import UCB, BetaSample, EmpiricalMean, Index
@@ -57,6 +56,7 @@ from evenhand.policy.mixing import OnePhase
 from evenhand.policy.part import Traits
 from evenhand.policy.schedule import NoSchedule, PhasedElimination, Quotas
 from evenhand.policy.selection import Categorical, DependentRounding, Selection, SystematicSampling, TopM
+from evenhand.policy.virtual_queue import VirtualQueue
 from evenhand.policy.weights import ExponentialWeights
 
 SHARES: Any = [0.2, 0.1, 0.05]

@@ -28,9 +28,10 @@ from evenhand.feedback import (
     Polynomial,
     RandomDelay,
 )
-from evenhand.policy.fairness import MeritShares, VirtualQueue
+from evenhand.policy.fairness import MeritShares
 from evenhand.policy.hold import GeometricSize, HoldFor, PowerSize
 from evenhand.policy.merit import Linear, Power, Softmax, Tabulated, Threshold
+from evenhand.policy.virtual_queue import VirtualQueue
 from evenhand.simulation.setup import Setup
 from evenhand.studies import configuration as config
 

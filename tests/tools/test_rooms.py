@@ -21,7 +21,7 @@ def loaded() -> ModuleType:
 
 
 ROOMS = loaded()
-HEAD = "from evenhand.policy.fairness import Queue, VirtualQueue\nfrom evenhand import policy\n"
+HEAD = "from evenhand.policy.virtual_queue import Queue, VirtualQueue\nfrom evenhand import policy\n"
 ASKING = [
     "isinstance(x, Queue)",
     "isinstance(x, int | VirtualQueue)",

@@ -12,11 +12,13 @@ from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.validate import PerArm
 from evenhand.policy.composition import Policy
 from evenhand.policy.evidence import EvidenceLike
-from evenhand.policy.fairness import DeficitBonus, DeficitFirst, GuaranteedShares, NoPromise, VirtualQueue
+from evenhand.policy.fairness import DeficitBonus, DeficitFirst, GuaranteedShares, NoPromise
 from evenhand.policy.index import UCB, Committed, EmpiricalMean
 from evenhand.policy.prior import UNIFORM, PriorLike
 from evenhand.policy.schedule import Quotas
 from evenhand.policy.selection import Categorical, TopM
+from evenhand.policy.spread import Eta
+from evenhand.policy.virtual_queue import VirtualQueue
 from evenhand.theory import bounds
 
 
@@ -221,7 +223,7 @@ def fair_learn(
 def lfg(
     fractions: PerArm,
     *,
-    eta: float,
+    eta: Eta,
     weights: PerArm = 1.0,
     queue: str = "recursive",
     exploration: float = 1.5,
@@ -264,7 +266,7 @@ def lfg(
 def tscsf_b(
     fractions: PerArm,
     *,
-    eta: float,
+    eta: Eta,
     weights: PerArm = 1.0,
     queue: str = "exact",
     evidence: EvidenceLike = "received",

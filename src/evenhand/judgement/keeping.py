@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from evenhand.core.state import State
 from evenhand.policy.composition import Policy
 
 Keeps = Literal["count", "chance", "merit", "price"]
@@ -55,16 +56,23 @@ def later(rounds: float) -> Any:
     return np.floor(first * 2.0 ** np.arange(max(1.0, np.ceil(np.log2(LATEST / first)) + 1.0)))
 
 
-def keeping_of(policy: Policy, arms: int, rounds: int) -> Keeping:
-    """How a policy of so many arms keeps its promises within so many rounds."""
-    arrears = policy.fairness.traits.arrears
-    value = np.unique(np.asarray(getattr(policy.fairness, arrears), dtype=float)) if arrears else np.empty(0)
-    parameter = f"{arrears} = {value[0]:.6g}" if value.size == 1 and value[0] > 0.0 else arrears * (value.size > 1)
+def keeping_of(policy: Policy, arms: int, rounds: int, state: State | None = None) -> Keeping:
+    """How a policy of so many arms keeps its promises within so many rounds, in a run with this state."""
 
     def allowance(rounds: int) -> float | None:
-        return policy.allowance(arms, rounds)
+        return policy.allowance(arms, rounds, state)
 
-    return Keeping(_keeps(policy), parameter, policy.hold.longest(max(rounds, 1)), allowance)
+    return Keeping(_keeps(policy), _parameter(policy), policy.hold.longest(max(rounds, 1)), allowance)
+
+
+def _parameter(policy: Policy) -> str:
+    """What allows arrears, with its value where that is one number or the name of a rule."""
+    name = policy.fairness.traits.arrears
+    value = getattr(policy.fairness, name) if name else 0.0
+    if isinstance(value, str):
+        return f"{name} = {value!r}"
+    values = np.unique(np.asarray(value, dtype=float))
+    return f"{name} = {values[0]:.6g}" if len(values) == 1 and values[0] > 0.0 else name * (len(values) > 1)
 
 
 def _keeps(policy: Policy) -> Keeps:

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from evenhand.policy.fairness import MeritShares as MeritShares
     from evenhand.policy.fairness import Mixing as Mixing
     from evenhand.policy.fairness import NoPromise as NoPromise
-    from evenhand.policy.fairness import VirtualQueue as VirtualQueue
     from evenhand.policy.floor_shares import FloorShares as FloorShares
     from evenhand.policy.forgetting import Forgetting as Forgetting
     from evenhand.policy.groups import BoundedShares as BoundedShares
@@ -61,6 +60,7 @@ if TYPE_CHECKING:
     from evenhand.policy.index import Exploring as Exploring
     from evenhand.policy.index import Index as Index
     from evenhand.policy.index import Mean as Mean
+    from evenhand.policy.inverse_gap import InverseGap as InverseGap
     from evenhand.policy.kl import KLUCB as KLUCB
     from evenhand.policy.mixing import Constant as Constant
     from evenhand.policy.mixing import DoubledHorizon as DoubledHorizon
@@ -86,6 +86,7 @@ if TYPE_CHECKING:
     from evenhand.policy.selection import TopM as TopM
     from evenhand.policy.shares import proportional as proportional
     from evenhand.policy.since_change import SinceLastChange as SinceLastChange
+    from evenhand.policy.virtual_queue import VirtualQueue as VirtualQueue
     from evenhand.policy.weights import ExponentialWeights as ExponentialWeights
     from evenhand.policy.weights import RestartedWeights as RestartedWeights
     from evenhand.policy.weights import WindowWeights as WindowWeights

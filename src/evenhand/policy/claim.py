@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -22,6 +22,8 @@ class Claim:
     score: Array  # (…, arms)
     priority: Array | None = None  # (…, arms), the largest goes first; None where no arm goes before the others
     threshold: float = 0.0
+    owed: Array | None = None  # (…, arms), the part of the score that is for what is owed; None for none
+    rate: Array | float = 1.0  # by which the scores of the index were multiplied
 
 
 @dataclass(slots=True)
@@ -131,6 +133,20 @@ class Fairness(PolicyPart, ABC):
             Plays.
         """
         return arms + 0.02 * rounds
+
+    def allowed(self, memory: Any, arms: int, rounds: int, plays: int) -> float:
+        """As `allowance`, from what the part remembers of a run as well.
+
+        Args:
+            memory: of the part, of one lane or many.
+            arms: K, number of arms.
+            rounds: number of rounds.
+            plays: m, arms that play per round.
+
+        Returns:
+            Plays.
+        """
+        return self.allowance(arms, rounds, plays)
 
     def check(self, arms: int, plays: int) -> None:
         """Complain if the promise cannot be meant for that many arms and plays per round.

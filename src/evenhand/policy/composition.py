@@ -233,7 +233,7 @@ class Policy(Part):
         """Whether decisions are random beyond the selection: in the score, or in how long a choice lasts."""
         return self.hold.traits.random or self._draws_scores
 
-    def allowance(self, arms: int, rounds: int) -> float | None:
+    def allowance(self, arms: int, rounds: int, state: State | None = None) -> float | None:
         """The most plays that an arm can be behind its promised share after so many rounds.
 
         All arms are taken to be available, and the promise to be feasible. None where no share is promised.
@@ -241,6 +241,7 @@ class Policy(Part):
         Args:
             arms: K.
             rounds: t.
+            state: of a run, for a policy that allows what depends on the scores it has compared; None for none yet.
 
         Returns:
             Plays, at least 0.
@@ -251,7 +252,11 @@ class Policy(Part):
         exploring = self.selection.exploring(arms)
         if exploring:  # eight standard deviations of the rounds that explore
             largest += arms + 4.0 * float(np.sqrt(exploring * rounds))
-        return self.fairness.allowance(arms, rounds, self.plays) * largest + self.schedule.rounds(arms)
+        if state is None:
+            allowed = self.fairness.allowance(arms, rounds, self.plays)
+        else:
+            allowed = self.fairness.allowed(state.fairness, arms, rounds, self.plays)
+        return allowed * largest + self.schedule.rounds(arms)
 
     def start(
         self,

@@ -11,17 +11,15 @@ import numpy as np
 from attrs import field, frozen
 
 from evenhand.core import validate
-from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import InfeasiblePromise
 from evenhand.core.parts import part, rules_of
-from evenhand.core.state import Array, Decision, Shape, State
+from evenhand.core.state import Array, State
 from evenhand.core.streams import over_arms
-from evenhand.policy.accounts import BILLION, owed
-from evenhand.policy.claim import Fairness, Ranking, Shares, deficits, weighed
+from evenhand.policy.claim import Fairness, Ranking, Shares, deficits
 from evenhand.policy.custom_merit import as_merit
 from evenhand.policy.merit import Merit, share_limit
 from evenhand.policy.mixing import MixingRule, as_mixing
-from evenhand.policy.part import Places, Traits
+from evenhand.policy.part import Traits
 from evenhand.policy.rules import FairnessRules
 
 
@@ -177,7 +175,8 @@ class DeficitBonus(Fairness):
         rate = self.rate
         if state.unit is not None and self.penalties is not None:
             rate = rate / state.unit.width
-        return Ranking(score + rate * self._share(state))
+        bonus = rate * self._share(state)
+        return Ranking(score + bonus, owed=bonus)
 
     def _share(self, state: State) -> Array:
         rounds: Any = state.round if self.shape in ("linear", "hinge") else state.clock
@@ -185,110 +184,6 @@ class DeficitBonus(Fairness):
         due = self.fractions * (rounds if state.begun is None else rounds - state.begun.rounds)
         bonus: Array = BONUSES[self.shape](deficit, due)
         return bonus
-
-
-@dataclass(slots=True)
-class Queue:
-    """The recursive virtual queues, each by what happened since it was last empty."""
-
-    rounds: Array  # (…, arms) rounds since the queue was last empty, or its promise began
-    plays: Array  # (…, arms) plays of the arm in those rounds
-    carried: Array  # (…, arms) its length then, in whole billionths of a play
-
-
-@part("fairness", "virtual_queue")
-@frozen(eq=False)
-class VirtualQueue(Fairness):
-    """A queue of owed plays for each arm, weighed against its score: ``Q_i + η w_i score_i``.
-
-    ============  ==========================================  =================================
-    queue         length before round t (counted from 0)      used by
-    ============  ==========================================  =================================
-    recursive     ``Q(t) = max(Q(t−1) + r − d(t−1), 0)``      LFG (Li et al. 2019)
-    exact         ``Q(t) = max(t r − Σ d, 0)``                TSCSF-B (Huang et al. 2020, eq. (5))
-    ============  ==========================================  =================================
-
-    d is 1 in a round in which the arm plays. The recursive queue forgets a surplus, the exact one sets it against
-    later claims. Huang et al. print ``Q_i/η + w_i score_i``, which orders the arms alike; η = ∞ leaves ``w_i score_i``.
-
-    Args:
-        fractions: (arms,), share of the rounds promised to each arm, in [0, 1].
-        eta: η ≥ 0 or inf, the plays owed that outweigh one unit of reward.
-        weights: w_i ≥ 0, what a unit of reward of each arm counts; one number or one per arm.
-        queue: ``"recursive"`` or ``"exact"``.
-
-    Example:
-        >>> import numpy as np
-        >>> from evenhand import State, Tally
-        >>> pulls = np.array([4.0, 0.0])
-        >>> queue = VirtualQueue([0.5, 0.5], eta=10.0)
-        >>> queue.claim(np.array([0.9, 0.5]), State(4, Tally(pulls, pulls, pulls))).score
-        array([9., 7.])
-    """
-
-    fractions: Array = field(converter=validate.fractions)
-    eta: float = field(converter=validate.nonnegative_or_inf)
-    weights: Array = field(default=1.0, converter=validate.nonnegatives)
-    queue: str = field(default="exact", validator=validate.choice("exact", "recursive"))
-    traits = Traits(exact=True, arrears="eta")
-
-    def __attrs_post_init__(self) -> None:
-        validate.same_length("weights", self.weights, self.fractions, "fractions")
-
-    @property
-    def promises(self) -> bool:
-        """Whether the queue counts at all: it does not where η is infinite."""
-        return not np.isinf(self.eta)
-
-    def allowance(self, arms: int, rounds: int, plays: int) -> float:
-        """``K (1 + η w (1 + sqrt(2 ln t)))``: what a queue must outweigh is no more than the largest score."""
-        largest = 1.0 + float(np.sqrt(2.0 * np.log(max(rounds, 1))))
-        return arms * (1.0 + self.eta * float(self.weights.max()) * largest)
-
-    def start(self, shape: Shape) -> Queue | None:
-        """Empty queues; the exact queue needs nothing but the tally."""
-        return Queue(*np.zeros((3, *shape))) if self.queue == "recursive" else None
-
-    def begin(self, memory: Queue | None, places: Places, carried: Array) -> Queue | None:
-        """Queues that are as long as what is carried: ``Q₀ = max(C, 0)``."""
-        if memory is None:
-            return None
-        rounds, plays, lengths = memory.rounds.copy(), memory.plays.copy(), memory.carried.copy()
-        rounds[..., places] = plays[..., places] = 0.0
-        lengths[..., places] = np.rint(np.maximum(carried[..., places], 0.0) * BILLION)
-        return Queue(rounds, plays, lengths)
-
-    def rules(self) -> FairnessRules:
-        """The queue, or the weights alone."""
-        if not self.promises:
-            return FairnessRules("weighed", self.fractions, self.weights)
-        return FairnessRules(self.queue, self.fractions, self.eta * self.weights)
-
-    def claim(self, score: Array, state: State) -> Ranking:
-        """The queue and the score, weighed; weights count rewards in the user's unit, of which the scale leaves the
-        smallest out.
-        """
-        if state.unit is not None and self.weights.shape[-1] > 1:
-            score = score + state.unit.low / state.unit.width
-        if np.isinf(self.eta):
-            return Ranking(weighed(self.weights, score))
-        if self.queue == "recursive":
-            lengths = owed(self.fractions, state.fairness.rounds, state.fairness.plays, state.fairness.carried)
-        else:
-            lengths = np.maximum(deficits(self.fractions, state.round, state), 0.0)
-        return Ranking(lengths + weighed(self.eta * self.weights, score))
-
-    def after_decision(self, state: State, decision: Decision) -> None:
-        """Every queue grows by the arm's fraction and shrinks by one where it played; an empty one begins anew."""
-        memory: Queue | None = state.fairness
-        if memory is None:
-            return
-        memory.rounds += 1.0
-        memory.plays += decision.played
-        waiting = owed(self.fractions, memory.rounds, memory.plays, memory.carried) > 0.0
-        memory.rounds *= waiting
-        memory.plays *= waiting
-        memory.carried *= waiting
 
 
 @part("fairness", "guaranteed_shares")

@@ -243,7 +243,7 @@ class BoundedShares(Fairness):
             members = self._members(state.arms)
             owing += over_arms((np.maximum(floors, 0.0) + np.minimum(caps, 0.0))[..., np.newaxis, :] * members)
             barred = barred | (members @ (caps_of(self.groups) == 0.0) > 0.0)
-        return Ranking(np.where(barred, NEVER, owing + weighed(np.array([self.eta]), score)))
+        return Ranking(np.where(barred, NEVER, owing + weighed(np.array([self.eta]), score)), owed=owing, rate=self.eta)
 
     def _members(self, arms: int) -> Array:
         known = self._memberships

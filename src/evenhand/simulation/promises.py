@@ -35,7 +35,7 @@ def promise_is_kept(policy: Policy, arms: int, rounds: int = ROUNDS) -> None:
     columns = COLUMNS if policy.contextual else None
     state, rng, world = policy.start(arms, LANES, columns=columns), np.random.default_rng(1), np.random.default_rng(2)
     rounds = max(rounds, 2 * int(policy.schedule.rounds(arms)), 0 if policy.merit is None else LEARNED)
-    keeping, first = keeping_of(policy, arms, rounds), state.tally.pulls
+    keeping, first = keeping_of(policy, arms, rounds, state), state.tally.pulls
     for round in range(1, rounds + 1):
         decision = policy.decide(state, seen(policy, state, world), rng)
         rewards = (world.random((LANES, arms)) < means) & decision.played

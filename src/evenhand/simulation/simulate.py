@@ -30,6 +30,7 @@ from evenhand.theory.baseline import Baseline
 
 CALLS = 2000  # lanes × arms for which the arithmetic of a round takes as long as its calls
 LARGEST = 50_000  # lanes × arms of a block
+ALLOWED = "allowed"  # what an arm may be owed at most, beside the measures, where it depends on the run
 
 
 def simulate(
@@ -188,12 +189,17 @@ def compare(
 
     if units:
         parallel.run(run_block, units, [horizon] * len(units), jobs, progress, finished)
+    information = run_information(named, world, lanes, seed, rounds, measures, changes)
+    for label in named:
+        if ALLOWED in kept[label].curves:
+            most = kept[label].curves[ALLOWED].max(axis=1).tolist()
+            information["promises"][label]["allowed"] = [list(pair) for pair in zip(rounds.tolist(), most, strict=True)]
     return Results(
         policies={label: kept[label] for label in named},
         rounds=rounds,
         names=world.names,
         promised={label: promised_by(own, horizon) for label, own in stages.items()},
-        information=run_information(named, world, lanes, seed, rounds, measures, changes),
+        information=information,
         own={metric.name: metric.measure for metric in measures},
         omitted={label: omitted for label, (_, omitted) in asked.items()},
     )
@@ -261,7 +267,7 @@ def _run(
     compiled = None if stages else engine(policy, world, recorder, state, rng, tick)
     if compiled is not None:
         compiled.play(rounds, tick)
-    holding = held.applies(policy, world, recorder)
+    holding, allowed = held.applies(policy, world, recorder), list[float | None]()
     for stop in rounds.tolist() if compiled is None else ():
         while state.round < stop:
             if holding and held.play_on(policy, world, recorder, state, stop):
@@ -273,6 +279,8 @@ def _run(
                 plays += decision.played
             recorder.see(plays, decision, outcome)
         recorder.record()
+        if policy.fairness.traits.scaled:
+            allowed.append(policy.allowance(state.arms, stop, state))
         policy = later.after(stop, policy)
         tick(stop)
     with np.errstate(invalid="ignore"):
@@ -280,6 +288,8 @@ def _run(
     if environment.unit is not None:
         estimate = environment.unit.low + environment.unit.width * estimate
     score = policy.index.score(state, ALL_AVAILABLE, rng)
+    if allowed:
+        recorder.curves[ALLOWED] = np.repeat(np.array(allowed, dtype=float)[:, np.newaxis], lanes, axis=1)
     return PolicyResult(recorder.pulls, recorder.curves, estimate, score)
 
 

@@ -52,13 +52,14 @@ from evenhand.feedback import (
 )
 from evenhand.merit import Linear, Power
 from evenhand.policy.claim import Ranking
-from evenhand.policy.fairness import DeficitFirst, Mixing, VirtualQueue
+from evenhand.policy.fairness import DeficitFirst, Mixing
 from evenhand.policy.hold import GeometricSize, HoldFor, PowerSize, RandomEnds, RestartedHold
 from evenhand.policy.index import UCB, BetaSample, EmpiricalMean
 from evenhand.policy.mixing import DoubledHorizon, Doubling, MixingRule
 from evenhand.policy.rules import IndexRules
 from evenhand.policy.selection import Categorical as OneArm
 from evenhand.policy.selection import TopM
+from evenhand.policy.virtual_queue import VirtualQueue
 from evenhand.policy.weights import ExponentialWeights, RestartedWeights, WindowWeights
 from evenhand.rewards import Bernoulli, Beta, Categorical, Gaussian, Table, Winners
 from evenhand.simulation.compiled import engine as engines

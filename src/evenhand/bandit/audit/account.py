@@ -39,7 +39,7 @@ class Account:
         self.caps = None if policy.caps is None else np.broadcast_to(policy.caps, len(self.names))
         self.since = state.begun.rounds  # rounds that do not count for each arm's promise, such as those before
         owed, promised = record.owed(), record.promised
-        self.keeping = keeping_of(policy, len(self.names), max(self.round, 1))
+        self.keeping = keeping_of(policy, len(self.names), max(self.round, 1), state)
         kept = policy.promises_shares  # a share with a price has no account
         self.opened = record.ledger.opened(self.since) if kept else self.since  # the same in rounds decided
         self.kept_for_price = not kept
