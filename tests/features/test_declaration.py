@@ -219,3 +219,31 @@ def test_all_faults_of_a_declaration_are_said_at_once() -> None:
 def test_a_vector_with_a_number_is_crossed() -> None:
     features = Features({"query": Vector(384)}, {"price": Number(0, 1)}, [("query", "price")])
     assert features.widths == (385, 385)
+
+
+def test_many_decisions_are_as_one_by_one() -> None:
+    names = ["tea", "mate"]
+    situations = [{**ROW, "age": age} for age in (25, None, 60)]
+    tables: list[dict[str, Any]] = [ARMS, {"mate": {"price": 1, "size": "S"}}, ARMS]
+    available = np.array([[True, True], [False, True], [True, True]])
+    flat = [table[name] for table in tables for name in names if name in table]
+    own, arms, counts = DECLARED.observed_many(situations, flat, names, available)
+    assert arms is not None
+    assert counts == {("age", "missing"): 1}
+    for row, (situation, table) in enumerate(zip(situations, tables, strict=True)):
+        able = [name for name in names if name in table]
+        one, some = DECLARED.observed(situation, table, able)
+        assert some is not None
+        assert own[row].tolist() == one.tolist()
+        assert arms[row][available[row]].tolist() == some.tolist()
+        assert not arms[row][~available[row]].any()
+    same = DECLARED.observed_many(situations, [ARMS[name] for name in names], names)[1]
+    assert same is not None
+    assert same[0].tolist() == arms[0].tolist()
+    situations[1]["age"], flat[2] = "x", {"price": 1}
+    assert faults_of(lambda: DECLARED.observed_many(situations, flat, names, available)) == [
+        (1, "features", "age", "must be a number, got 'x'"),
+        (1, "arms", "mate", "size", "is missing"),
+    ]
+    with pytest.raises(EvenhandError, match="arms has 5 rows for 6 arms of decisions"):
+        DECLARED.observed_many(situations, flat, names)

@@ -14,7 +14,7 @@ from attrs import field, frozen
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, nearest, shown
 from evenhand.core.parts import Part, build, part, plain
-from evenhand.core.state import Array
+from evenhand.core.state import Array, Mask
 from evenhand.features.encoding import Block, Counts, Crosses, columns_of, refuse
 from evenhand.features.kinds import Feature
 
@@ -256,6 +256,49 @@ class Features(Part):
         own = self._situation.many(values, number, Counter(), faults)
         refuse(faults)
         return self._crossed.of_situation(own)
+
+    def observed_many(
+        self, situations: Any, arms: Any, names: Sequence[str], available: Mask | None = None
+    ) -> tuple[Array, Array | None, Counts]:
+        """The numbers of many decisions.
+
+        Args:
+            situations: as for `encode`, with the features of the situation only.
+            arms: rows with the features of arms: of each arm, the same for all decisions; or of each decision those of
+                its arms, one decision after the other.
+            names: of the arms, in their order.
+            available: (decisions, arms), the arms of which ``arms`` has rows, where these are of each decision; the
+                numbers of the others are 0. None: all.
+
+        Returns:
+            (decisions, d); (decisions, arms, d_arm), or None where no feature is of the arms; and numbers as in
+            `encode_counted`.
+
+        Raises:
+            EvenhandError: a value is wrong; with paths as of `observed` behind the number of the decision.
+        """
+        number, values, wrong = columns_of(situations, self.situation)
+        counts: Counts = Counter()
+        base = self._situation.many(values, number, counts, wrong)
+        faults = [(row, error.at("features")) for row, error in wrong]
+        own, whole = self._crossed.of_situation(base), None
+        if self.arms:
+            rows, values, wrong = columns_of(arms, self.arms)
+            every = np.ones((1 if rows == len(names) else number, len(names)), bool) if available is None else available
+            if np.count_nonzero(every) != rows:
+                raise EvenhandError(f"has {rows:,} rows for {np.count_nonzero(every):,} arms of decisions", "arms")
+            whole = np.zeros((*every.shape, len(self._arm.columns)))
+            whole[every] = self._arm.many(values, rows, counts, wrong)
+            places = np.argwhere(every).tolist() if wrong else []
+            faults += [(places[row][0], error.at("arms", names[places[row][1]])) for row, error in wrong]
+        refuse(faults)
+        if whole is None:
+            return own, None, counts
+        return (
+            own,
+            self._crossed.of_arms(base[:, np.newaxis], np.broadcast_to(whole, (number, *whole.shape[1:]))),
+            counts,
+        )
 
     def observed(
         self, situation: Mapping[str, Any] | None, arms: Mapping[str, Mapping[str, Any]] | None, names: Sequence[str]

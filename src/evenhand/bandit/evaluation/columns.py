@@ -8,6 +8,7 @@ import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from typing import Any
 from evenhand.core import validate
 from evenhand.core.errors import DataError, EvenhandError, nearest, shown
 from evenhand.core.files import write_text
+from evenhand.core.parts import plain
+from evenhand.features.declaration import Features, as_features
+from evenhand.features.kinds import Feature
 
 #: The usual names of each column, in any case. The first is the role's own; of the others a log may have one only.
 COLUMNS = {
@@ -47,11 +51,17 @@ class Reading:
     rewards: tuple[float, float] | None = None  # the smallest and the largest reward that can occur
     unit: str = ""  # of the rewards, such as ``"€"``
     rounds: str = "decision"  # or ``"row"``, where every row is a round
+    features: Features | None = None  # columns that are features; those of an arm may stand with the available ones
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "features", as_features(self.features))
         if not isinstance(self.columns, Mapping):
             right = "must be a table of names by column, such as reward = 'bought'"
             raise EvenhandError(f"{right}, got {shown(self.columns)}", "columns")
+        for name in self.declared:
+            if name in COLUMNS:
+                remedy = f"call the feature otherwise, with the name of its column in columns={ {'my_' + name: name} }"
+                raise EvenhandError(f"is a column of every log, and no feature: {remedy}", "features", name)
         if not isinstance(self.unit, str):
             raise EvenhandError(f"must be a string, such as '€', got {shown(self.unit)}", "unit")
         if self.missing is not None:
@@ -62,7 +72,7 @@ class Reading:
             if self.missing == "never":
                 raise EvenhandError("missing='never' is without a window; with one, say missing='zero' or 'lost'")
         for role, name in self.columns.items():
-            if role not in COLUMNS:
+            if role not in COLUMNS and role not in self.declared:
                 turned = f"; the name in the log comes second: columns={ {name: role} }"
                 raise EvenhandError(f"unknown column {role!r}{turned if name in COLUMNS else nearest(role, COLUMNS)}")
             if not isinstance(name, str):
@@ -74,6 +84,11 @@ class Reading:
         if self.rewards is not None and not _is_range(self.rewards):
             right = "must be the smallest and the largest reward, such as 0, 80"
             raise EvenhandError(f"{right}, got {shown(self.rewards)}", "rewards")
+
+    @property
+    def declared(self) -> dict[str, Feature]:
+        """The features of the situation and of the arms, by name."""
+        return {} if self.features is None else {**self.features.situation, **self.features.arms}
 
     def with_(self, **said: Any) -> Reading:
         """The same with what is said now; None says nothing."""
@@ -87,7 +102,9 @@ class Reading:
     def names(self, known: Sequence[str], source: str) -> dict[str, str]:
         """The name of every column that exists, by its role."""
         names, lacking = {}, {}
-        for role, usual in COLUMNS.items():
+        own_names: dict[str, tuple[str, ...]] = {name: (name,) for name in self.declared}
+        needed = {*NEEDED, *(self.features.situation if self.features else ())}
+        for role, usual in {**COLUMNS, **own_names}.items():
             wanted = (self.columns[role],) if role in self.columns else usual
             existing = [name for name in known if name in wanted or (len(wanted) > 1 and name.lower() in wanted)]
             own = [name for name in existing if name == wanted[0]] or existing
@@ -98,7 +115,7 @@ class Reading:
                 raise DataError(f"{source} has several columns {own[0]!r}")
             if own:
                 names[role] = own[0]
-            elif role in NEEDED or role in self.columns:
+            elif role in needed or role in self.columns:
                 lacking[role] = wanted[0]
         if lacking:
             raise _lacking(lacking, [name for name in known if name not in names.values()], source)
@@ -106,11 +123,27 @@ class Reading:
 
     def toml(self) -> str:
         """What was said, in TOML."""
-        plain = {"window": self.window, "missing": self.missing, "rewards": self.rewards and list(self.rewards)}
-        plain |= {"unit": self.unit or None, "rounds": self.rounds if self.rounds != "decision" else None}
-        lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in plain.items() if value]
+        said = {"window": self.window, "missing": self.missing, "rewards": self.rewards and list(self.rewards)}
+        said |= {"unit": self.unit or None, "rounds": self.rounds if self.rounds != "decision" else None}
+        lines = [f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in said.items() if value]
         rows = [f"{role} = {json.dumps(name, ensure_ascii=False)}" for role, name in self.columns.items()]
-        return "\n".join([*lines, *(["", "[columns]", *rows] if rows else []), ""])
+        declared = [] if self.features is None else ["", *_tables(plain(self.features))]
+        return "\n".join([*lines, *(["", "[columns]", *rows] if rows else []), *declared, ""])
+
+
+def _tables(features: dict[str, Any]) -> list[str]:
+    """A declaration of features in TOML, a line for each feature."""
+    value = partial(json.dumps, ensure_ascii=False)
+    lines = ["[features]", f"crosses = {value(features['crosses'])}", f"intercept = {value(features['intercept'])}"]
+    for block in ("situation", "arms"):
+        rows = {
+            name: ", ".join(f"{key} = {value(one)}" for key, one in feature.items() if one is not None)
+            for name, feature in features[block].items()
+        }
+        lines += ["", f"[features.{block}]", *(f"{value(name)} = {{ {row} }}" for name, row in rows.items())] * bool(
+            rows
+        )
+    return lines
 
 
 def kept_at(log: Path) -> Path:
@@ -129,7 +162,7 @@ def kept_with(log: Path) -> Reading:
                 raise EvenhandError(f"unknown key {key!r}{nearest(key, known)}")
         columns = table.get("columns")
         for key, name in columns.items() if isinstance(columns, dict) else ():
-            if key not in COLUMNS:
+            if key not in COLUMNS and "features" not in table:
                 meant = f"; did you mean {name} = {key!r}?" if str(name) in COLUMNS else nearest(key, COLUMNS)
                 raise EvenhandError(f"unknown column {key!r} in [columns]{meant}")
         found = Reading(**table)

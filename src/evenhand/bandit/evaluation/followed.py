@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.bandit.evaluation.known import Known
 from evenhand.bandit.evaluation.log import Log
 from evenhand.bandit.evaluation.targets import CELLS, Target
+from evenhand.core.errors import DataError
 from evenhand.core.state import Array
 
 LOGGED = "the log's policy"
+LARGEST = 50_000_000  # numbers of the sums of a model by features
 FRESH = 50  # the model is computed again whenever the log has grown by a fiftieth
 
 
@@ -27,9 +31,15 @@ class Model:
     block: NDArray[np.intp]  # (rounds,), the block of each round
     means: Array  # (blocks, items)
 
+    def expected(self, first: int, stop: int) -> Array:
+        """(some rounds, items), the mean reward of every item in these rounds."""
+        return self.means[self.block[first:stop]]
+
     @classmethod
     def of(cls, log: Log) -> Model:
-        """The model of a log."""
+        """The model of a log; by features where it has some."""
+        if log.known is not None:
+            return ByFeatures.fitted(log, log.known)
         items, starts = len(log.items), [0]
         parts = max(2, min(FRESH, CELLS // (12 * items)))
         while starts[-1] < log.rounds:
@@ -42,6 +52,56 @@ class Model:
         )
         overall = sums.sum(axis=1, keepdims=True) / np.maximum(plays.sum(axis=1, keepdims=True), 1.0)
         return cls(block, np.where(plays > 0.0, sums / np.maximum(plays, 1.0), overall))
+
+
+@dataclass(frozen=True, eq=False)
+class ByFeatures(Model):
+    """The mean reward of every item by ridge regression on the features, one for each item.
+
+    It is fitted anew whenever the log has grown by half, so that it depends on earlier rounds only; what is regressed
+    is the difference from the mean of all rewards until then.
+    """
+
+    known: Known
+    weights: Array  # (blocks, items, columns)
+
+    def expected(self, first: int, stop: int) -> Array:
+        """(some rounds, items), the mean reward of every item in these rounds."""
+        block, known, d = self.block[first:stop], self.known.take(slice(first, stop)), self.known.features.widths[0]
+        found = super().expected(first, stop)
+        for one in np.unique(block):
+            rows, weights = block == one, self.weights[one]
+            found[rows] += known.situation[rows] @ weights[:, :d].T
+            if known.arms is not None:
+                found[rows] += np.einsum("rkc,kc->rk", known.arms[rows], weights[:, d:])
+        return found
+
+    @classmethod
+    def fitted(cls, log: Log, known: Known) -> ByFeatures:
+        """The model of a log with features."""
+        items, columns, starts = len(log.items), sum(known.features.widths), [0, 1]
+        if items * columns**2 > LARGEST:
+            size = f"{items:,} items with {columns:,} columns"
+            raise DataError(f"{log.source}: a model of {size} is too large; read the log with fewer features")
+        while starts[-1] < log.rounds:
+            starts.append(starts[-1] + max(1, starts[-1] // 2))
+        block = np.searchsorted(starts, np.arange(log.rounds), side="right") - 1
+        gram, sums = np.tile(np.eye(columns), (items, 1, 1)), np.zeros((items, columns))
+        plain, weights, means, total = np.zeros((items, columns)), [], [], 0.0
+        for first, stop in pairwise([0, *starts]):
+            rows = slice(*np.searchsorted(log.round, (first, stop)))
+            item, reward = log.item[rows], log.reward[rows]
+            own, arms = known.of_plays(log.round[rows], item)
+            features = own if arms is None else np.hstack([own, arms])
+            for one in np.unique(item):
+                mine = features[item == one]
+                gram[one] += mine.T @ mine
+                sums[one] += reward[item == one] @ mine
+                plain[one] += mine.sum(axis=0)
+            total += float(reward.sum())
+            means.append(np.full(items, total / max(rows.stop, 1)))
+            weights.append(np.linalg.solve(gram, (sums - means[-1][0] * plain)[..., np.newaxis])[..., 0])
+        return cls(block, np.array(means), known, np.array(weights))
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +146,7 @@ class Followed:
             round=self.log.round[rows] - first,
             available=self.log.available[first:end],
             position=None if self.log.position is None else self.log.position[rows],
+            known=None if self.log.known is None else self.log.known.take(slice(first, end)),
         )
         propensity, weight, guess = (values[rows] for values in (self.propensity, self.weight, self.guess))
         return Followed(self.name, log, propensity, weight, guess, self.model[first:end], self.shares)
@@ -99,8 +160,9 @@ def followed(log: Log, name: str, target: Target, model: Model) -> Followed:
         stop = start + len(propensities)
         rows = slice(*np.searchsorted(log.round, (start, stop)))
         round, item = log.round[rows], log.item[rows]
-        expected[start:stop] = np.einsum("ri,ri->r", propensities, model.means[model.block[start:stop]])
-        propensity[rows], guess[rows] = propensities[round - start, item], model.means[model.block[round], item]
+        means = model.expected(start, stop)
+        expected[start:stop] = np.einsum("ri,ri->r", propensities, means)
+        propensity[rows], guess[rows] = propensities[round - start, item], means[round - start, item]
         shares += propensities.sum(axis=0)
         start = stop
     return Followed(name, log, propensity, propensity / log.propensity, guess, expected, shares / log.rounds)

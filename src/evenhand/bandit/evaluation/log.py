@@ -16,12 +16,15 @@ from numpy.typing import NDArray
 from pyarrow import ArrowException
 
 from evenhand.bandit.evaluation.columns import Reading, keep, kept_at, kept_with
+from evenhand.bandit.evaluation.known import Known, notes_of
+from evenhand.bandit.evaluation.known import known as known_of
 from evenhand.bandit.evaluation.plays import Plays
 from evenhand.bandit.evaluation.rounds import in_order, items_of, rounds_of
 from evenhand.bandit.evaluation.table import KINDS, Index, Table, names, propensities, rewards, times
 from evenhand.core.errors import DataError, EvenhandError, number_of
 from evenhand.core.files import NOT_UTF8, check_header, path_of
 from evenhand.core.state import Array, Mask
+from evenhand.features.declaration import Features, as_features
 
 if TYPE_CHECKING:
     from evenhand.bandit.evaluation.world import FittedEnvironment
@@ -60,6 +63,7 @@ class Log:
     reading: Reading = Reading()  # how they were read
     plays: Plays | None = None  # all rows, with their times; None for a part of a log
     estimated: bool = False  # whether the propensities were estimated
+    known: Known | None = None  # features of every round; None where none were read
 
     @property
     def rows(self) -> int:
@@ -87,6 +91,7 @@ class Log:
         rewards: tuple[float, float] | None = None,
         unit: str = "",
         rounds: str = "decision",
+        features: Features | Mapping[str, Any] | None = None,
         source: str = "the log",
     ) -> Log:
         """A log from a table in memory; see `read_log`, whose arguments these are.
@@ -101,6 +106,7 @@ class Log:
             rewards: the smallest and the largest reward that can occur.
             unit: of the rewards, such as ``"€"``.
             rounds: ``"decision"``, or ``"row"`` where every row is a round.
+            features: what was known before each decision.
             source: what messages call the log.
 
         Returns:
@@ -109,7 +115,7 @@ class Log:
         Raises:
             DataError: a column is missing, or a cell is wrong.
         """
-        reading = Reading(columns or {}, window, missing, rewards, unit, rounds)
+        reading = Reading(columns or {}, window, missing, rewards, unit, rounds, as_features(features))
         return _log(frame, reading, source, np.arange(1, len(frame) + 1))
 
     def __str__(self) -> str:
@@ -131,6 +137,8 @@ class Log:
         more = tuple(dict.fromkeys(name for name in names if name not in self.items))
         if not more:
             return self
+        if self.known is not None and self.known.arms is not None:
+            raise DataError(f"the features of {more[0]!r}, which is not in {self.source}, are not known")
         wider = np.full((len(self.sets), len(more)), not self.has_available)
         return replace(self, items=self.items + more, sets=np.hstack([self.sets, wider]))
 
@@ -193,6 +201,7 @@ class Log:
             round=round,
             available=self.available[kept],
             position=None if self.position is None else self.position[rows],
+            known=None if self.known is None else self.known.take(kept),
         )
 
 
@@ -205,6 +214,7 @@ def read_log(
     rewards: tuple[float, float] | None = None,
     unit: str | None = None,
     rounds: str | None = None,
+    features: Features | Mapping[str, Any] | None = None,
     kept: bool = True,
 ) -> Log:
     """A log of decisions from a CSV or a Parquet file.
@@ -226,7 +236,9 @@ def read_log(
     ====================  ==============================================================================================
 
     Usual other names, such as ``arm`` or ``click``, are recognised; a log that has two of them for the same column
-    needs ``columns``. Further columns are not read. In a CSV file an apostrophe before an item that begins with ``=``,
+    needs ``columns``. Of further columns those are read that ``features`` declares. Those of the arms are of the item
+    that was played, and each item's are the same in all rows; where they are not, ``available`` holds those of all
+    available items, as ``{"tea": {"price": 2.5}}``. In a CSV file an apostrophe before an item that begins with ``=``,
     ``+``, ``-`` or ``@`` is not a part of its name: `evenhand export` writes it, so that spreadsheets compute nothing.
 
     What is said here is kept beside the file, for ``log.csv`` in ``log.columns.toml``, and holds for the next time.
@@ -243,6 +255,7 @@ def read_log(
         unit: of the rewards, such as ``"€"``.
         rounds: ``"decision"``, or ``"row"`` for a log in which the rows of a decision have separate propensities, each
             for being played in its position: then every row is a round.
+        features: what was known before each decision, each in a column of its name or of that in ``columns``.
         kept: whether what is said here is written down.
 
     Returns:
@@ -263,7 +276,7 @@ def read_log(
     """
     path = path_of(path)
     said = {"window": window, "missing": missing, "rewards": rewards, "unit": unit, "rounds": rounds}
-    log = read_as(path, kept_with(path).with_(columns=columns, **said))
+    log = read_as(path, kept_with(path).with_(columns=columns, features=as_features(features), **said))
     if kept:
         keep(path, log.reading)
     return log
@@ -359,15 +372,22 @@ def _log(frame: pd.DataFrame, reading: Reading, source: str, numbers: Index) -> 
     propensity = propensities(table)
     position = names(table, "position") if "position" in table.names else None
     available = group[np.flatnonzero(np.diff(round, prepend=-1))]
+    features = None
+    if reading.features is not None:
+        features, counts = known_of(table, reading.features, round, items, item)
+        more += notes_of(counts)
     unsaid = "propensity_score" in known and int(np.isnan(propensity).sum())
     plays = Plays(
         source, items, item, reward, propensity, round, decided, rewarded, open, sets, available, listed, reading,
-        position, bool(unsaid),
+        position, features, bool(unsaid),
     )  # fmt: skip
     if unsaid:
         more += (f"{unsaid:,} of {len(item):,} rows have no propensity, so the log counts as one without propensities",)
     notes += more
-    log = Log(source, items, item, reward, propensity, round, sets, available, listed, position, notes, reading, plays)
+    log = Log(
+        source, items, item, reward, propensity, round, sets, available, listed, position, notes, reading, plays,
+        known=features,
+    )  # fmt: skip
     judged = ~(open | np.isnan(reward))
     if not judged.any():
         raise DataError(f"{source} has no rows with a reward" + (" that is final" if open.any() else ""))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.bandit.evaluation.columns import Reading
+from evenhand.bandit.evaluation.known import Known
 from evenhand.bandit.evaluation.table import Index
 from evenhand.core.state import Array, Mask
 
@@ -34,6 +35,7 @@ class Plays:
     listed: bool  # whether the log has available items
     reading: Reading  # how the log was read
     position: NDArray[Any] | None = None  # where the item was shown; None where the log has no positions
+    known: Known | None = None  # features of every round; None where none were read
     unsaid: bool = False  # whether propensities are blank in some rows, as where a learning policy has no closed form
 
     @property

@@ -51,6 +51,11 @@ def estimated(log: Log, seed: int = 0) -> Log:
             f"{log.source} has decisions with several rows, whose propensities cannot be estimated; where "
             "they were chosen position by position, estimate each position by itself: rounds='row'"
         )
+    if log.known is not None:
+        raise DataError(
+            f"{log.source} was read with features, and chances that depend on them cannot be estimated by counting: "
+            "log the propensities, or read it without features if its policy did not look at them"
+        )
     base, fold = circumstances(log), np.random.default_rng(seed).integers(FOLDS, size=log.rows)
     able = log.sets.sum(axis=1)[log.available]
     tries = [_shares(log, base * count + np.arange(log.rows) * count // log.rows, fold, able) for count in STRETCHES]

@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from heapq import heappop, heappush
 from types import MappingProxyType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.bandit.arguments import RewardRange, by_arm
+from evenhand.bandit.evaluation.known import Known
 from evenhand.bandit.evaluation.log import Log, check_propensities
 from evenhand.bandit.record import label_of, policy_for, split
 from evenhand.core import html, validate
@@ -20,7 +21,7 @@ from evenhand.core.errors import DataError, EvenhandError
 from evenhand.core.html import Bar
 from evenhand.core.intervals import Interval
 from evenhand.core.numbers import percent
-from evenhand.core.state import Array, Decision, Feedback, Observation, State
+from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, State
 from evenhand.inference.means import CONFIDENCE
 from evenhand.inference.sums import Sums, mean
 from evenhand.messages.changes import VALUES
@@ -142,6 +143,8 @@ def replay(
     name, made = policy_of(log, policy, {**parameters, **more}, max(1, round(accept * len(events.item))), importing)
     if made.in_order and events.late:
         raise EvenhandError(f"{name} learns from the round just decided only; the log has rewards that came later")
+    if made.contextual and events.known is None:
+        raise DataError(f"{name} goes by features, and {log.source} was read without: read_log(path, features=…)")
     rare = float((events.propensity < accept * (1.0 - 1e-9)).mean())
     rounds, plays, values = _decided(log, events, made, limits, accept, seed)
     reward = float(values.mean()) if len(values) else float("nan")
@@ -200,6 +203,7 @@ class _Events:
     available: NDArray[np.intp]  # the row of `Log.sets`
     decided: Array  # time
     arrived: Array  # time of the reward, at least that of the decision
+    known: Known | None  # features
 
     @classmethod
     def of(cls, log: Log) -> _Events:
@@ -209,11 +213,11 @@ class _Events:
             raise DataError(f"{log.source} has decisions with several rows; a replay needs one, as with rounds='row'")
         if plays is None:
             times = np.arange(log.rows, dtype=float)
-            return cls(log.item, log.reward, log.propensity, log.available, times, times)
+            return cls(log.item, log.reward, log.propensity, log.available, times, times, log.known)
         stated = np.isfinite(plays.rewarded)  # what else is known, as that nothing came, is known after the window
         later = plays.decided + (log.reading.window or 0.0) * stated.any()
         arrived = np.where(stated, plays.rewarded, later)
-        return cls(plays.item, plays.reward, plays.propensity, plays.available, plays.decided, arrived)
+        return cls(plays.item, plays.reward, plays.propensity, plays.available, plays.decided, arrived, plays.known)
 
     @property
     def late(self) -> bool:
@@ -227,51 +231,78 @@ def _decided(
     """The rounds that the policy accepts: their number, the plays of each item, and the known rewards."""
     rng, coin = np.random.default_rng((seed, 0)), np.random.default_rng((seed, 1))
     kept = np.flatnonzero(coin.random(len(events.item)) * events.propensity < accept)
-    state, full = policy.start(len(log.items), unit=limits.unit), np.asarray(log.sets.all(axis=1))
+    features = events.known if policy.contextual else None
+    columns = None if features is None else features.features.widths
+    state = policy.start(len(log.items), unit=limits.unit, columns=columns)
+    full = np.asarray(log.sets.all(axis=1))
     steady: dict[int, Decision] = {}  # decisions without chance since the policy last learned, by available set
     known: list[float] = []
-    waiting: list[tuple[float, int, int, float]] = []  # when the reward comes, its round, its item, and the reward
-    columns = (events.decided, events.arrived, events.item, events.reward, events.available)
-    for time, arrival, item, reward, number in zip(*(column[kept].tolist() for column in columns), strict=True):
+    waiting: list[Due] = []
+    rows = (
+        kept,
+        *(one[kept] for one in (events.decided, events.arrived, events.item, events.reward, events.available)),
+    )
+    for row, time, arrival, item, reward, number in zip(*(one.tolist() for one in rows), strict=True):
         if waiting and waiting[0][0] <= time:
             steady.clear()
-            _learn(policy, state, _due(waiting, time), limits, rng)
+            _learn(policy, state, _due(waiting, time), limits, rng, features)
         decision = steady.get(number)
         if decision is None:
-            decision = policy.choose(state, Observation(None if full[number] else log.sets[number]), rng)
-            if not policy.draws and bool((decision.inclusion == decision.played).all()):
+            able = None if full[number] else log.sets[number]
+            decision = policy.choose(state, _observation(able, features, row), rng)
+            if features is None and not policy.draws and bool((decision.inclusion == decision.played).all()):
                 steady[number] = decision
         if decision.played[item]:
             steady.clear()
             policy.apply(state, decision)
             if reward == reward:  # not NaN
                 known.append(reward)
-                heappush(waiting, (arrival, state.round, item, reward))
+                heappush(waiting, Due(arrival, state.round, item, reward, row))
             if waiting and waiting[0][0] <= time:
-                _learn(policy, state, _due(waiting, time), limits, rng)
+                _learn(policy, state, _due(waiting, time), limits, rng, features)
     return state.round, state.tally.pulls.copy(), np.array(known)
 
 
-def _due(waiting: list[tuple[float, int, int, float]], time: float) -> list[tuple[int, int, float]]:
-    """The rewards that have come by then: items, the rounds in which they played, and rewards."""
+class Due(NamedTuple):
+    """A reward that will come."""
+
+    time: float
+    round: int  # in which its item played, of the policy
+    item: int
+    reward: float
+    row: int  # in the log
+
+
+def _observation(able: Mask | None, features: Known | None, row: int) -> Observation:
+    """What is known before a decision."""
+    if features is None:
+        return Observation(able)
+    return Observation(able, features.situation[row], None if features.arms is None else features.arms[row])
+
+
+def _due(waiting: list[Due], time: float) -> list[Due]:
+    """The rewards that have come by then."""
     due = []
-    while waiting and waiting[0][0] <= time:
-        _, round, item, reward = heappop(waiting)
-        due.append((item, round, reward))
+    while waiting and waiting[0].time <= time:
+        due.append(heappop(waiting))
     return due
 
 
 def _learn(
-    policy: Policy, state: State, arrived: list[tuple[int, int, float]], limits: RewardRange, rng: np.random.Generator
+    policy: Policy,
+    state: State,
+    arrived: list[Due],
+    limits: RewardRange,
+    rng: np.random.Generator,
+    features: Known | None,
 ) -> None:
-    """Give the policy rewards that arrived together: items, the rounds in which they played, and rewards."""
-    received, sums = np.zeros((2, state.arms))
-    scaled = limits.scaled([reward for _, _, reward in arrived])
-    for (item, _, _), reward in zip(arrived, scaled, strict=True):
-        received[item] += 1.0
-        sums[item] += reward
-    places, delays = np.array([(item, state.round - round) for item, round, _ in arrived], dtype=np.int64).T
-    policy.observe(state, Feedback(received, sums, Answers(places, delays, np.array(scaled))), rng)
+    """Give the policy rewards that arrived together."""
+    _, rounds, items, rewards, rows = zip(*arrived, strict=True)
+    places, scaled = np.array(items, dtype=np.intp), np.array(limits.scaled(list(rewards)))
+    received, sums = (np.bincount(places, one, state.arms) for one in (None, scaled))
+    known = (None, None) if features is None else features.of_plays(np.array(rows), places)
+    answers = Answers(places, state.round - np.array(rounds, dtype=np.int64), scaled, *known)
+    policy.observe(state, Feedback(received.astype(float), sums, answers), rng)
 
 
 def _interval(values: Array, limits: RewardRange, unknown: int, confidence: float = CONFIDENCE) -> Interval:

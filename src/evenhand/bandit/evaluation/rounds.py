@@ -67,7 +67,7 @@ def _sets(table: Table, played: NDArray[Any]) -> tuple[Index, list[tuple[str, ..
     """The number of each row's set of available items, and the sets; none without such a column."""
     if "available" not in table.names:
         return np.zeros(len(played), dtype=np.intp), []
-    cells = table.cells("available").map(_list)
+    cells = table.cells("available").map(listing).map(_without_features)
     codes, texts = pd.factorize(cells)
     sets: dict[tuple[str, ...], int] = {}
     group = np.zeros(len(texts) + 1, dtype=np.intp)
@@ -93,6 +93,17 @@ def _names(text: str) -> tuple[str, ...] | None:
     return tuple(sorted(found))
 
 
-def _list(cell: Any) -> str:
-    """A cell of available items as a string."""
+def _without_features(text: str) -> str:
+    """The names alone, where a cell has the features of each item."""
+    try:
+        found = json.loads(text) if text.startswith("{") else None
+    except ValueError:
+        found = None
+    return json.dumps(list(found)) if isinstance(found, dict) else text
+
+
+def listing(cell: Any) -> str:
+    """A cell of available items as a string; where it has their features, by item."""
+    if isinstance(cell, dict):
+        return json.dumps(cell)
     return json.dumps([text_of(one) for one in cell]) if isinstance(cell, np.ndarray | list | tuple) else text_of(cell)

@@ -1,0 +1,274 @@
+"""Logs with features: how they are read, and what evaluations, replays and models make of them."""
+
+from __future__ import annotations
+
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from attrs import frozen
+
+from evenhand import EvenhandError, Features, Policy
+from evenhand.bandit.evaluation.followed import Model
+from evenhand.bandit.evaluation.known import Known
+from evenhand.core.errors import DataError
+from evenhand.evaluation import FixedShares, Log, estimated, evaluate, price, read_log, replay
+from evenhand.features import Category, Flag, Number, Vector
+from evenhand.policy import Index, Traits
+
+FEATURES = Features(
+    {"country": Category(["DE", "FR"]), "age": Number(0, 100, missing=40), "new": Flag(), "query": Vector(2)},
+    {"price": Number(0, 50)},
+    [("country", "price")],
+)
+CSV = """timestamp,item_id,click,propensity_score,country,user_age,new,query,price
+1,tea,1,0.5,DE,20,true,"[1, 0]",5
+2,mate,0,0.5,FR,,false,"[0 1.]",20
+3,tea,0,0.5,IT,120,1,"[0,0]",5
+"""
+
+
+def written(folder: Path, text: str = CSV) -> Path:
+    path = folder / "log.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_a_file_is_read_with_features_and_says_so_the_next_time(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    log = read_log(path, {"age": "user_age"}, features=FEATURES)
+    known = log.known
+    assert known is not None
+    assert known.arms is not None
+    for row, (situation, arm) in enumerate(zip(known.situation, log.item, strict=True)):
+        value: dict[str, Any] = [
+            {"country": "DE", "age": 20, "new": True, "query": [1, 0]},
+            {"country": "FR", "age": None, "new": False, "query": [0, 1]},
+            {"country": "IT", "age": 120, "new": True, "query": [0, 0]},
+        ][row]
+        own, arms = FEATURES.observed(value, {"tea": {"price": 5}, "mate": {"price": 20}}, log.items)
+        assert situation.tolist() == own.tolist()
+        assert arms is not None
+        assert known.arms[row].tolist() == arms.tolist()
+        assert known.of_plays(np.array([row]), np.array([arm]))[1].tolist() == [arms[arm].tolist()]  # type: ignore[union-attr]
+    assert log.notes == (
+        "country: 1 value of no declared level",
+        "age: 1 value beyond the range",
+        "age: 1 value missing",
+    )
+    again = read_log(path)
+    assert again.reading.features == FEATURES
+    assert again.known is not None
+    assert again.known.situation.tolist() == known.situation.tolist()
+
+
+def test_features_of_all_available_items_stand_with_them() -> None:
+    cells = [
+        {"tea": {"price": 5}, "mate": {"price": 10}},
+        {"mate": {"price": 50}},
+        {"tea": {"price": 25}, "mate": {"price": 0}},
+    ]
+    rows = {"timestamp": range(3), "item_id": ["tea", "mate", "tea"], "reward": [1, 0, 1], "propensity_score": 0.5}
+    features = Features(arms={"price": Number(0, 50)}, intercept=False)
+    texts = [json.dumps(one) for one in cells]
+    for available in (texts, cells):
+        log = Log.of(pd.DataFrame({**rows, "available": available}), features=features)
+        assert log.known is not None
+        assert log.known.arms is not None
+        assert log.items == ("mate", "tea")
+        assert log.known.arms[..., 0].tolist() == [[0.2, 0.1], [1.0, 0.0], [0.0, 0.5]]
+        assert log.sets[log.available].tolist() == [[True, True], [True, False], [True, True]]
+    with pytest.raises(DataError, match=r"the log, row 2, column 'price': must be a number, got 'x'"):
+        Log.of(pd.DataFrame({**rows, "available": [cells[0], {"mate": {"price": "x"}}, cells[2]]}), features=features)
+
+
+def test_rows_without_a_reward_are_left_out_with_their_features() -> None:
+    text = CSV.replace("2,mate,0", "2,mate,")
+    log = Log.of(pd.read_csv(written_text(text)), {"age": "user_age"}, missing="lost", features=FEATURES)
+    assert log.known is not None
+    assert len(log.known.situation) == log.rounds == 2
+    assert log.known.situation[:, 1].tolist() == [1, 0]
+    assert log.plays is not None
+    assert log.plays.known is not None
+    assert len(log.plays.known.situation) == 3
+
+
+def written_text(text: str) -> Any:
+    return io.StringIO(text)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (("3,tea,0,0.5,IT,120", "3,tea,0,0.5,IT,x"), "log.csv, row 4, column 'user_age': must be a number, got 'x'"),
+        (('1,"[0,0]"', '2,"[0,0]"'), "log.csv, row 4, column 'new': must be true or false, got '2'"),
+        (("false,", ","), "log.csv, row 3, column 'new': is missing"),
+        (("[0,0]", "[0,0,0]"), "log.csv, row 4, column 'query': must be a list of 2 numbers, got 3"),
+        (('"[0,0]",5', '"[0,0]",6'), "log.csv, row 4, column 'price': '6' is another value than in an earlier row"),
+        (("country,", "land,"), "log.csv has no column 'country', but 'land'"),
+        (
+            ("query,price", "query,preis"),
+            "log.csv has no column 'price', a feature of the arms: add the column, or let",
+        ),
+    ],
+)
+def test_a_wrong_cell_is_named(change: tuple[str, str], message: str, tmp_path: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        read_log(written(tmp_path, CSV.replace(*change)), {"age": "user_age"}, features=FEATURES)
+    assert message in str(caught.value)
+
+
+def test_all_wrong_cells_are_named_at_once(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        read_log(written(tmp_path, CSV.replace("DE,20,true", "DE,inf,")), {"age": "user_age"}, features=FEATURES)
+    assert [str(fault).rpartition("column ")[2] for fault in caught.value.faults] == [
+        "'user_age': must be a finite number, got inf",
+        "'new': is missing",
+    ]
+
+
+def test_a_feature_is_no_column_of_the_log_itself() -> None:
+    with pytest.raises(EvenhandError, match=r"features.reward is a column of every log, and no feature"):
+        Log.of(pd.DataFrame({"reward": [1]}), features=Features({"reward": Number(0, 1)}))
+
+
+def test_rows_of_a_decision_have_the_same_situation() -> None:
+    rows = {"decision_id": [1, 1], "timestamp": [0, 0], "item_id": ["a", "b"], "reward": [0, 1], "age": [1, 2]}
+    with pytest.raises(DataError, match="row 2, column 'age': 2 differs from the first row of the same decision"):
+        Log.of(pd.DataFrame(rows), features=Features({"age": Number(0, 10)}))
+
+
+def test_items_without_known_features_are_refused() -> None:
+    rows = {
+        "timestamp": [1, 2],
+        "item_id": ["a", "a"],
+        "reward": [1, 0],
+        "price": 3,
+        "available": "a|b",
+        "propensity": 0.5,
+    }
+    features = Features(arms={"price": Number(0, 10)})
+    with pytest.raises(DataError, match="the log never plays 'b', so that its features are not known"):
+        Log.of(pd.DataFrame(rows), features=features)
+    log = Log.of(pd.DataFrame({**rows, "available": "a"}), features=features)
+    with pytest.raises(DataError, match="the features of 'b', which is not in the log, are not known"):
+        evaluate(log, {"b": 1.0})
+
+
+def crossed(rounds: int = 4000, seed: int = 1) -> tuple[Log, Any]:
+    """A log by uniform chances, in which tea pays in one country and mate in the other."""
+    rng = np.random.default_rng(seed)
+    country, item = rng.integers(2, size=rounds), rng.integers(2, size=rounds)
+    means = np.where(np.arange(2) == country[:, np.newaxis], 0.8, 0.2)
+    reward = (rng.random(rounds) < means[np.arange(rounds), item]).astype(float)
+    frame = pd.DataFrame({"time": range(rounds), "item": np.array(["mate", "tea"])[item], "reward": reward,
+                          "propensity": 0.5, "country": np.array(["DE", "FR"])[country]})  # fmt: skip
+    return Log.of(frame, features=Features({"country": Category(["DE", "FR"], unknown="error")})), means
+
+
+def again(log: Log) -> pd.DataFrame:
+    """Its rows."""
+    items, country = np.array(log.items)[log.item], np.array(["DE", "FR"])[known_of(log).situation[:, 2].astype(int)]
+    rows = {"time": range(log.rounds), "item": items, "reward": log.reward, "propensity": 0.5, "country": country}
+    return pd.DataFrame(rows)
+
+
+def known_of(log: Log) -> Known:
+    assert log.known is not None
+    return log.known
+
+
+@pytest.mark.parametrize("price", [False, True])
+def test_the_model_is_of_earlier_rounds_only_and_learns_what_features_say(price: bool) -> None:
+    log, means = crossed()
+    if price:  # the same, of an item's feature
+        declared = Features(known_of(log).features.situation, {"price": Number(0, 1)}, [("country", "price")])
+        log = Log.of(again(log).assign(price=log.item), features=declared)
+    model = Model.of(log)
+    found = model.expected(2000, 4000)
+    assert np.abs(found - means[2000:4000]).max() < 0.1
+    assert model.expected(0, 1).tolist() == [[0.0, 0.0]]
+    changed = log.reward.copy()
+    changed[1500:] = 0.0
+    other = Model.of(replace(log, reward=changed))
+    assert (other.expected(0, 1500) == model.expected(0, 1500)).all()
+
+
+def test_estimates_with_features_are_unbiased_and_surer() -> None:
+    log, _ = crossed()
+
+    class Fitting:
+        """Plays what fits the country."""
+
+        name = "fitting"
+
+        def items(self) -> tuple[str, ...]:
+            return ()
+
+        def propensities(self, log: Log) -> Any:
+            assert log.known is not None
+            yield log.known.situation[:, 1:]
+
+    with_features = evaluate(log, Fitting(), interval="normal").estimates["fitting"]
+    by_weights = evaluate(log, Fitting(), interval="normal", estimator="ips").estimates["fitting"]
+    assert with_features.stderr < 0.75 * by_weights.stderr
+    assert abs(with_features.value - 0.8) < 4 * with_features.stderr
+    plain = replace(log, known=None)
+    fixed, fixed_plain = (evaluate(one, FixedShares(), interval="normal").estimates["uniform"] for one in (log, plain))
+    assert fixed.stderr < fixed_plain.stderr
+    assert abs(fixed.value - 0.5) < 4 * fixed.stderr
+
+
+def test_propensities_that_depend_on_features_are_not_counted() -> None:
+    with pytest.raises(DataError, match="was read with features, and chances that depend on them"):
+        estimated(crossed(50)[0])
+
+
+@frozen
+class ByCountry(Index):
+    """Rewards summed by situation and arm."""
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(contextual=True)
+
+    def start(self, shape: Any) -> Any:
+        return np.zeros((2, shape[-1], shape.situation))
+
+    def after_feedback(self, state: Any, feedback: Any, rng: Any = None) -> None:
+        answers = feedback.answers
+        np.add.at(state.index[0], answers.places, answers.situation)
+        np.add.at(state.index[1], answers.places, answers.situation * answers.rewards[:, np.newaxis])
+
+    def score(self, state: Any, observation: Any, rng: Any) -> Any:
+        plays, sums = state.index @ observation.situation
+        return sums / np.maximum(plays, 1e-9) + 10.0 * (plays < 20)
+
+
+def test_a_policy_that_goes_by_features_is_replayed_with_them() -> None:
+    log, _ = crossed()
+    found = replay(log, Policy(ByCountry()))
+    assert found.reward > 0.72
+    assert replay(log, "ucb1").reward < 0.6
+    with pytest.raises(
+        DataError, match=r"goes by features, and the log was read without: read_log\(path, features=…\)"
+    ):
+        replay(replace(log, known=None, plays=None), Policy(ByCountry()))
+
+
+def test_late_rewards_are_replayed_with_the_features_of_their_own_play() -> None:
+    log, _ = crossed()
+    late = np.random.default_rng(2).integers(0, 30, size=log.rounds)
+    frame = again(log).assign(rewarded=np.arange(log.rounds) + late)
+    delayed = Log.of(frame, features=log.reading.features)
+    assert replay(delayed, Policy(ByCountry())).reward > 0.72
+
+
+def test_a_log_with_features_has_a_price() -> None:
+    log, _ = crossed(800)
+    assert price(log, [0.1], rounds=50).curve
