@@ -45,12 +45,13 @@ def test_a_file_is_read_with_features_and_says_so_the_next_time(tmp_path: Path) 
     known = log.known
     assert known is not None
     assert known.arms is not None
+    values: list[dict[str, Any]] = [
+        {"country": "DE", "age": 20, "new": True, "query": [1, 0]},
+        {"country": "FR", "age": None, "new": False, "query": [0, 1]},
+        {"country": "IT", "age": 120, "new": True, "query": [0, 0]},
+    ]
     for row, (situation, arm) in enumerate(zip(known.situation, log.item, strict=True)):
-        value: dict[str, Any] = [
-            {"country": "DE", "age": 20, "new": True, "query": [1, 0]},
-            {"country": "FR", "age": None, "new": False, "query": [0, 1]},
-            {"country": "IT", "age": 120, "new": True, "query": [0, 0]},
-        ][row]
+        value = values[row]
         own, arms = FEATURES.observed(value, {"tea": {"price": 5}, "mate": {"price": 20}}, log.items)
         assert situation.tolist() == own.tolist()
         assert arms is not None
