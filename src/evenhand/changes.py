@@ -8,6 +8,7 @@ from evenhand.messages.changes import Close as Close
 from evenhand.messages.changes import Erase as Erase
 from evenhand.messages.changes import From as From
 from evenhand.messages.changes import Promise as Promise
+from evenhand.messages.changes import Redeclare as Redeclare
 from evenhand.messages.changes import Rename as Rename
 from evenhand.messages.changes import Reopen as Reopen
 from evenhand.messages.changes import Retire as Retire

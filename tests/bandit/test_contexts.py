@@ -14,6 +14,7 @@ from evenhand.bandit.contexts import Contexts, Elsewhere
 from evenhand.bandit.decisions import decide, decide_many
 from evenhand.bandit.replay import replay_decision, replay_expiry, replay_rewards
 from evenhand.bandit.rewards import close
+from evenhand.changes import AddArm, Erase, Redeclare
 from evenhand.core.parts import part
 from evenhand.core.state import Array
 from evenhand.features import Category, Flag, Number
@@ -356,7 +357,7 @@ def test_columns_that_are_encoded_as_before_are_found_again() -> None:
         arms={"price": Number(0, 50), "size": Number(0, 1)},
         crosses=[("country", "price")],
     )
-    moved = Contexts(BOTH, []).redeclared(other)
+    moved = Contexts(BOTH, []).moved_to(other)
     own, arms = BOTH.columns[:5], BOTH.columns[5:]
     assert [own[at] if at >= 0 else None for at in moved.situation] == [
         "intercept", None, "age", "country=FR", None, "country=DE", None,
@@ -365,4 +366,124 @@ def test_columns_that_are_encoded_as_before_are_found_again() -> None:
         "price", None, "country=FR:price", None, "country=DE:price", None,
     ]  # fmt: skip
     rescaled = Features({"age": Number(0, 120)}, intercept=True)
-    assert Contexts(SITUATION, []).redeclared(rescaled).situation.tolist() == [0, -1]
+    assert Contexts(SITUATION, []).moved_to(rescaled).situation.tolist() == [0, -1]
+
+
+INDEXES = [
+    {"kind": "lin_ucb", "model": "disjoint"},
+    {"kind": "lin_ucb", "model": "shared"},
+    {"kind": "lin_ucb", "model": "hybrid", "radius": 0.5},
+    {"kind": "lin_ucb", "model": "shared", "evidence": "pessimistic", "cutoff": 5},
+    {"kind": "lin_ts", "model": "disjoint", "evidence": {"kind": "forgetting", "discount": 0.95}},
+]
+LARGER = Features(
+    {"new": Flag(), "country": Category(["IT", "FR", "DE"]), "age": Number(0, 100)},
+    arms={"size": Number(0, 1), "price": Number(0, 50)},
+    crosses=[("country", "price")],
+)
+
+
+def pair_of(index: Any) -> tuple[Bandit, Bandit]:
+    """Two bandits that live alike: of one the columns are declared from the start, of the other later."""
+    made = [Bandit(ARMS, {"index": index}, features=one, arm_features=PRICES) for one in (BOTH, LARGER)]
+    return made[0], made[1]
+
+
+def live_alike(one: Bandit, other: Bandit, rounds: int, added: bool) -> list[tuple[Any, Any]]:
+    """Situations that have no value in the columns that are new, so that both see the same numbers."""
+    rng, told = np.random.default_rng(rounds), []
+    for _ in range(rounds):
+        situation = {"country": str(rng.choice(["DE", "FR"])), "age": float(rng.random() * 100.0)}
+        arms = {"mate": {"price": float(rng.random() * 50.0)}}
+        wider = {**situation, "new": False}
+        wider_arms = {arm: {"size": 0.0, **arms.get(arm, {})} for arm in ARMS}
+        first = one.decide(wider, arms=wider_arms, now=0.0) if added else one.decide(situation, arms=arms, now=0.0)
+        told.append((first, other.decide(wider, arms=wider_arms, now=0.0)))
+    return told
+
+
+@pytest.mark.parametrize("index", INDEXES, ids=lambda one: "-".join(map(str, one.values()))[:40])
+def test_columns_that_stay_keep_what_was_learned_also_of_rewards_that_wait(index: Any) -> None:
+    """A declaration that is widened later is the same as one that was wide from the start, its new columns being 0."""
+    one, other = pair_of(index)
+    rng, waiting = np.random.default_rng(7), list[Any]()
+    for part_of_life, added in ((30, False), (30, True)):
+        if added:
+            one.change(Redeclare(LARGER, PRICES), now=0.0)
+            assert one.version == 1
+        waiting += live_alike(one, other, part_of_life, added)
+        for _ in range(20):
+            first, second = waiting.pop(int(rng.integers(len(waiting))))
+            assert first.names == second.names
+            reward = {first.names[0]: float(rng.random())}
+            one.observe(first.id, reward, now=0.0)
+            other.observe(second.id, reward, now=0.0)
+    found, wanted = one.dump()["state"], other.dump()["state"]
+    assert found == wanted
+
+
+def test_a_scale_that_is_another_begins_anew_and_the_rest_stays() -> None:
+    bandit = of(SITUATION)
+    decision = bandit.decide({"country": "FR", "age": 50})
+    bandit.observe(decision.id, {"tea": 1.0})
+    waits = bandit.decide({"country": "FR", "age": 50})
+    with pytest.raises(EvenhandError, match=r"define RewardedFeatures.recolumn"):
+        bandit.change(Redeclare(Features({"age": Number(0, 200)})))
+    assert bandit.version == 0
+    bandit = Bandit(ARMS, {"index": {"kind": "lin_ucb"}}, features=SITUATION)
+    for _ in range(2):
+        waits = bandit.decide({"country": "FR", "age": 50}, available=["tea"])
+    bandit.observe("1", {"tea": 1.0})
+    bandit.change(Redeclare({"situation": {"age": {"kind": "number", "low": 0, "high": 200}}}, reason="older people"))
+    assert bandit.audit().changes_made[0].text == "other features were declared"
+    assert bandit._record.state.index.own[0].tolist() == [[1.0, 0.0], [0.0, 0.0]]
+    bandit.observe(waits.id, {"tea": 1.0})
+    assert bandit._record.state.index.own_rewards[0].tolist() == [2.0, 0.0]
+    again = Bandit.restored(json.loads(json.dumps(bandit.dump())))
+    assert again.dump() == bandit.dump()
+    assert again.decide({"age": 150}, now=0.0) == bandit.decide({"age": 150}, now=0.0)
+
+
+def test_another_declaration_is_planned_and_an_equal_one_changes_nothing() -> None:
+    bandit = Bandit(ARMS, {"index": {"kind": "lin_ucb"}}, features=BOTH, arm_features=PRICES)
+    before = bandit.dump()
+    assert bandit.plan(Redeclare(LARGER)).changed
+    assert not bandit.plan(Redeclare(BOTH)).changed
+    assert bandit.change(Redeclare(BOTH)) == ()
+    assert bandit.dump() == before
+    bandit.change(Redeclare(BOTH, {"tea": {"price": 5}}))
+    assert bandit._record.contexts is not None
+    assert bandit._record.contexts.arms == [{"price": 5}, {}, {}]
+    with pytest.raises(EvenhandError, match=r"arm_features.tea.size: there is no such feature"):
+        bandit.change(Redeclare(BOTH, {"tea": {"size": 5}}))
+    with pytest.raises(EvenhandError, match="made without features"):
+        Bandit(ARMS, "ucb1").change(Redeclare(BOTH))
+    with pytest.raises(EvenhandError, match="shared"):
+        Bandit(ARMS, {"index": {"kind": "lin_ucb", "model": "shared"}}, features=BOTH).change(Redeclare(SITUATION))
+
+
+def test_an_arm_is_added_with_features() -> None:
+    bandit = Bandit(ARMS, {"index": {"kind": "lin_ucb", "model": "hybrid"}}, features=BOTH, arm_features=PRICES)
+    someone = {"country": "FR", "age": 50}
+    bandit.observe(bandit.decide(someone, available=["tea"]).id, {"tea": 1.0})
+    with pytest.raises(EvenhandError, match=r"features.price must be a number"):
+        bandit.add("cocoa", features={"price": "x"})
+    with pytest.raises(EvenhandError, match="features must be left out: this bandit was made without features"):
+        Bandit(ARMS, "ucb1").change(AddArm("cocoa", features={"price": 1}))
+    bandit.change(AddArm("cocoa", features={"price": 1}))
+    decision = bandit.decide(someone, available=["cocoa", "tea"])
+    assert Bandit.restored(bandit.dump()).dump() == bandit.dump()
+    bandit.observe(decision.id, {decision.names[0]: 1.0})
+    bandit.change(Erase("cocoa"))
+    assert bandit._record.contexts is not None
+    assert bandit._record.contexts.arms[3] == {}
+
+
+def test_a_new_arm_after_many_rounds_is_tried() -> None:
+    bandit = Bandit(ARMS, {"index": {"kind": "lin_ucb", "radius": 1.0}}, features=SITUATION)
+    rng = np.random.default_rng(0)
+    for _ in range(2000):
+        decision = bandit.decide(anybody(rng), now=0.0)
+        bandit.observe(decision.id, {decision.names[0]: float(decision.names[0] == "tea")}, now=0.0)
+    bandit.add("cocoa")
+    assert "cocoa" in {bandit.decide(anybody(rng), now=0.0).names[0] for _ in range(3)}

@@ -23,6 +23,7 @@ from .messages.changes import BringBack as BringBack
 from .messages.changes import Close as Close
 from .messages.changes import Erase as Erase
 from .messages.changes import Promise as Promise
+from .messages.changes import Redeclare as Redeclare
 from .messages.changes import Rename as Rename
 from .messages.changes import Reopen as Reopen
 from .messages.changes import Retire as Retire

@@ -443,13 +443,13 @@ class Bandit:
 
         return effects.planned_with_effect(self._record, change)
 
-    def add(self, arm: str, *, now: float | None = None, **values: float | str) -> None:
+    def add(self, arm: str, *, now: float | None = None, **values: Any) -> None:
         """Add an arm: the change `evenhand.changes.AddArm` with these values.
 
         Args:
             arm: its name.
             now: seconds since the epoch; None for the computer's clock.
-            **values: its ``fraction``, ``penalty``, ``weight``, ``cap`` or ``rate``, and a ``reason``.
+            **values: its ``fraction``, ``penalty``, ``weight``, ``cap``, ``rate`` or ``features``, and a ``reason``.
 
         Example:
             >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions=[0.1, 0.1])

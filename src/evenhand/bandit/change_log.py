@@ -53,6 +53,8 @@ class Change:
                 return f"{arm} was retired"
             case "rename" | "erase":
                 return f"the arm {arm} received this name"
+            case "redeclare":
+                return "other features were declared"
             case "close" | "reopen":
                 return "the allocation was closed" if self.kind == "close" else "the allocation was reopened"
         parts = [f"the promised share of {_moved(one, names)}" for one in self.shares]

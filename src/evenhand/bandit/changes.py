@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from evenhand.messages.changes import (
     Close,
     Erase,
     Promise,
+    Redeclare,
     Rename,
     Reopen,
     Retire,
@@ -37,6 +38,9 @@ from evenhand.policy.groups import with_changes
 from evenhand.policy.prior import UNIFORM
 from evenhand.policy.settlement import Settlement, check_changeable, lasting, settle
 
+if TYPE_CHECKING:
+    from evenhand.bandit.contexts import Contexts
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -46,6 +50,7 @@ class Plan:
     parameters: Mapping[str, Any]
     moved: tuple[str, ...] = ()  # arms that are added, retired or brought back
     begun: tuple[str, ...] = ()  # arms and groups whose promise is another
+    contexts: Contexts | None = None  # with another declaration of features; None: as it is
 
     def policy(self, record: Record, checked: bool = False) -> Policy:
         """The policy from then on."""
@@ -68,11 +73,18 @@ def make(record: Record, change: ChangeRecord, now: float, replayed: bool = Fals
     plan = plan_of(record, change, replayed)
     if plan.parameters != record.parameters or not np.array_equal(plan.arms.active, record.arms.active):
         _change(record, plan, change, Opening(now, 0, 0, change.reason, key, record.state.round), replayed)
+    elif plan.contexts is not None:
+        record.state, record.contexts = _recolumned(record, plan.contexts), plan.contexts
+        record.version += 1
     elif isinstance(change, Reword):
         record.words = change.words
     elif isinstance(change, Rename | Erase) and (replayed or plan.arms is not record.arms):
         record.adopt(plan.arms, record.parameters, record.policy)
         record.version += 1
+    if isinstance(change, AddArm) and record.contexts is not None and len(record.contexts.arms) < len(record.arms):
+        record.contexts.arms.append(dict(change.features or {}))
+    if isinstance(change, Erase) and record.contexts is not None:
+        record.contexts.arms[arms.place[change.arm]] = {}
     if isinstance(change, AddArm | BringBack):
         record.availability.clear()  # it is unknown whether the arm would have been available
     if record.version != version or isinstance(change, Close | Reopen):
@@ -98,6 +110,8 @@ def plan_of(record: Record, change: ChangeRecord, replayed: bool = False) -> Pla
             return _erased(record, change.arm, replayed)
         case Promise():
             return _promised(record, change)
+        case Redeclare():
+            return Plan(record.arms, record.parameters, contexts=_redeclared(record, change))
     return Plan(record.arms, record.parameters)
 
 
@@ -116,10 +130,40 @@ def _with_arm(record: Record, change: AddArm) -> Plan:
             parameters[parameter] = [*parameters[parameter], validate.number(name, value, low=0.0)]
         elif value is not None:
             raise EvenhandError(f"{record.label} has no {name} per arm; leave the {name} out")
+    if change.features is not None:
+        _check_features(record, change.features)
     prior = parameters.get("prior")
     if prior is not None and np.ndim(prior) == 2:
         parameters["prior"] = [*prior, UNIFORM]
     return Plan(Arms((*record.names, arm), record.retired), parameters, (arm,))
+
+
+def _check_features(record: Record, values: Any) -> None:
+    """Refuse features of an arm that are not as they are declared."""
+    if record.contexts is None:
+        raise EvenhandError("must be left out: this bandit was made without features", "features")
+    from evenhand.bandit.contexts import faults_of
+
+    faults = faults_of(record.contexts.features, values, "features")
+    if faults:
+        raise EvenhandError.together(faults)
+
+
+def _redeclared(record: Record, change: Redeclare) -> Contexts | None:
+    """The contexts with the declaration of a change; None where they are as it says."""
+    if record.contexts is None:
+        raise EvenhandError("must be left out: this bandit was made without features", "features")
+    contexts = record.contexts.redeclared(change.features, change.arm_features, record.arms)
+    if contexts is not None:
+        _recolumned(record, contexts)
+    return contexts
+
+
+def _recolumned(record: Record, contexts: Contexts) -> State:
+    """The state of the policy with the columns of another declaration."""
+    record.policy.start(len(record.arms), columns=contexts.features.widths)  # refuses what it cannot go by
+    moved = contexts.history[-1]
+    return record.policy.recolumn(record.state, contexts.features.widths, moved.situation, moved.arms)
 
 
 def _without(record: Record, arm: str) -> Plan:
@@ -199,7 +243,11 @@ def answer(record: Record, change: ChangeRecord | None, plan: Plan | None) -> an
     plan = plan or Plan(record.arms, record.parameters)
     policy = record.policy if outcome is None else outcome.policy
     changed = plan.arms is not record.arms or plan.parameters != record.parameters
-    changed |= isinstance(change, Close | Reopen) or (isinstance(change, Reword) and change.words != record.words)
+    changed |= (
+        plan.contexts is not None
+        or isinstance(change, Close | Reopen)
+        or (isinstance(change, Reword) and change.words != record.words)
+    )
     groups = {group["name"] for group in policy.groups}
     begins = [name for name in (*plan.moved, *plan.begun) if name in groups or name in plan.arms.place]
     begins = [name for name in begins if name not in plan.arms.retired]

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from evenhand.bandit.arms import Arms, Available
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, StateError
-from evenhand.core.parts import build, plain
 from evenhand.core.state import Array, Observation
 from evenhand.features import Features
+from evenhand.features.declaration import as_features
 
 Places = NDArray[np.intp]
 NEW = -1  # in the place of a column that was not declared before
@@ -74,36 +74,11 @@ class Contexts:
         """From the arguments of a bandit."""
         if features is None:
             raise EvenhandError("needs a declaration of them, features=Features(arms={…})", "arm_features")
-        declared = declaration(features)
+        declared = declared_by(features)
         given = {} if arms is None else arms
         if not isinstance(given, Mapping):
             raise EvenhandError(f"must be a table of features by arm, got {given!r}", "arm_features")
-        known = Arms(tuple(names))
-        for name in given:
-            known.check(name)
-        contexts = cls(declared, [given.get(name) or {} for name in names])
-        faults = [fault for name in given for fault in contexts.faults(given[name], "arm_features", name)]
-        if faults:
-            raise EvenhandError.together(faults)
-        return contexts
-
-    def faults(self, values: Any, *path: str) -> list[EvenhandError]:
-        """What is wrong with the features of an arm, of which some may be missing: each decision can add them."""
-        features = self.features.arms
-        if not isinstance(values, Mapping):
-            return [EvenhandError(f"must be a table of features by name, got {values!r}", *path)]
-        found = []
-        for name, value in values.items():
-            if name not in features:
-                known = f"; there are {', '.join(features)}" if features else ", and none is declared for arms"
-                found.append(EvenhandError(f"there is no such feature{known}", *path, str(name)))
-                continue
-            feature = features[name]
-            try:
-                feature.put(value, np.zeros(len(feature.labels(name))), 0)
-            except EvenhandError as error:
-                found.append(error.at(*path, name))
-        return found
+        return cls(declared, checked(declared, given, Arms(tuple(names))))
 
     def observation(self, situation: Any, arms: Any, able: Available, names: Sequence[str]) -> Seen:
         """What is known before a decision, and what was noted of the values.
@@ -174,7 +149,19 @@ class Contexts:
         for round in rounds:
             self.pulls.pop(round, None)
 
-    def redeclared(self, features: Features) -> Moved:
+    def redeclared(self, features: Any, given: Mapping[str, Any] | None, arms: Arms) -> Contexts | None:
+        """The same with another declaration, and values of the features of arms; None where nothing is another."""
+        declared = declared_by(features)
+        old = dict(zip(arms.names, self.arms, strict=True))
+        kept = {arm: {name: one for name, one in old[arm].items() if name in declared.arms} for arm in old}
+        contexts = Contexts(declared, checked(declared, kept if given is None else given, arms))
+        if declared == self.features and contexts.arms == self.arms:
+            return None
+        contexts.history = [*self.history, self.moved_to(declared)]
+        contexts.counts, contexts.pulls = self.counts, self.pulls
+        return contexts
+
+    def moved_to(self, features: Features) -> Moved:
         """Where the columns of another declaration stand in this one, if they are encoded as before."""
         old, new = self.features.meanings(), features.meanings()
         before, after = self.features.widths[0], features.widths[0]
@@ -193,7 +180,7 @@ class Contexts:
         """Plain JSON values."""
         kept = {"pulls": _dumped(self.pulls)} if type(self.pulls) is dict else {}
         return {
-            "features": plain(self.features),
+            "features": self.features.to_json(),
             "arms": self.arms,
             "history": [[list(one.widths), one.situation.tolist(), one.arms.tolist()] for one in self.history],
             "counts": sorted([*key, number] for key, number in self.counts.items()),
@@ -203,7 +190,7 @@ class Contexts:
     @classmethod
     def restored(cls, described: Mapping[str, Any], arms: int) -> Contexts:
         """What `dump` described, of a bandit with so many arms."""
-        contexts = cls(declaration(described["features"]), described["arms"])
+        contexts = cls(declared_by(described["features"]), described["arms"])
         if len(contexts.arms) != arms:
             raise StateError(f"the saved features are damaged: they are of {len(contexts.arms)} arms, not of {arms}")
         for (d, d_arm), own, each in described["history"]:
@@ -214,12 +201,42 @@ class Contexts:
         return contexts
 
 
-def declaration(features: Any) -> Features:
-    """A declaration of features from its plain form, or as it is."""
-    if isinstance(features, Mapping):
-        features = build("features", {"kind": "features", **features})
-    validate.part("features", features, Features, 'Features({"age": Number(0, 100)})')
-    declared: Features = features
+def checked(features: Features, given: Mapping[str, Any], arms: Arms) -> list[dict[str, Any]]:
+    """The values of features that arms have, in the order of the arms."""
+    faults: list[EvenhandError] = []
+    for arm, values in given.items():
+        arms.check(arm)
+        faults += faults_of(features, values, "arm_features", arm)
+    if faults:
+        raise EvenhandError.together(faults)
+    return [dict(given.get(name, {})) for name in arms.names]
+
+
+def faults_of(features: Features, values: Any, *path: str) -> list[EvenhandError]:
+    """What is wrong with the features of an arm, of which some may be missing: each decision can add them."""
+    if not isinstance(values, Mapping):
+        return [EvenhandError(f"must be a table of features by name, got {values!r}", *path)]
+    found = []
+    for name, value in values.items():
+        if name not in features.arms:
+            known = f"; there are {', '.join(features.arms)}" if features.arms else ", and none is declared for arms"
+            found.append(EvenhandError(f"there is no such feature{known}", *path, str(name)))
+            continue
+        feature = features.arms[name]
+        try:
+            feature.put(value, np.zeros(len(feature.labels(name))), 0)
+        except EvenhandError as error:
+            found.append(error.at(*path, name))
+    return found
+
+
+def declared_by(features: Any) -> Features:
+    """A declaration as it is given, as an object or in its plain form."""
+    try:
+        declared = as_features(features)
+    except EvenhandError as error:
+        raise error.at("features") from None
+    assert declared is not None
     return declared
 
 

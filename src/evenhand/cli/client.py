@@ -498,10 +498,12 @@ EXAMPLES = {  # of each change, after the name of the command
         "drinks --fraction coffee=0.4 --cap coffee=0.5 --dry-run",
         "drinks --group \"hot={arms=['tea', 'coffee'], at_least=0.4}\"",
     ],
+    "redeclare": ["drinks \"{situation={age={kind='number', low=0, high=120}}}\""],
     "reword": ["films --unit € --round-name visitors --arm-name films"],
     "close": ["drinks"],
     "reopen": ["drinks"],
 }
+TABLES = ("features", "arm_features")  # fields that are tables, written as in a configuration
 
 
 def _field(one: Field[Any], hint: Any, text: str) -> Parameter:
@@ -512,11 +514,15 @@ def _field(one: Field[Any], hint: Any, text: str) -> Parameter:
             limits |= {name: getattr(limit, key) for name, key in (("min", "ge"), ("max", "le")) if hasattr(limit, key)}
         hint = get_args(hint)[0]
     help = text[:1].upper() + text[1:] + "."
+    if one.name in TABLES:
+        hint = str
     if one.default is MISSING:
         argument = Annotated[hint, typer.Argument(metavar=one.name.upper(), help=help)]
         return Parameter(f"field_{one.name}", Parameter.KEYWORD_ONLY, annotation=argument)
     option, default = one.name, one.default
-    if get_origin(hint) is Mapping:
+    if one.name in TABLES:
+        limits, hint, default = {"metavar": "TABLE"}, str | None, None
+    elif get_origin(hint) is Mapping:
         option, default = option.removesuffix("s"), None
         limits, hint = {"metavar": "NAME=TABLE" if one.name == "groups" else "ARM=SHARE"}, list[str] | None
     elif default is None:
@@ -529,6 +535,8 @@ def _field(one: Field[Any], hint: Any, text: str) -> Parameter:
 
 def _value_of(field: str, given: Any) -> Any:
     """The value of a field of a change, of what was given on the command line."""
+    if field in TABLES and given is not None:
+        return table(given, field.replace("_", " "), "features, such as { price = 9.9 }")
     if field == "groups" and given is not None:
         tables = parameters(given, "--group", "NAME=TABLE", "hot={at_least=0.2}")
         return {label: None if table == "null" else table for label, table in tables.items()} or None

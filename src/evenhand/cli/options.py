@@ -231,8 +231,8 @@ def _malformed(option: str, form: str, example: str, text: str) -> Configuration
     return ConfigurationError(f"{option} must have the form {form}, such as {example}; got {text!r}{hint}")
 
 
-def table(text: str, name: str) -> dict[str, Any]:
-    """The table of a policy in TOML or JSON, between braces or a whole file."""
+def table(text: str, name: str, example: str = "one policy, such as { index = 'ucb' }") -> dict[str, Any]:
+    """A table in TOML or JSON, between braces or a whole file."""
     import json
     import tomllib
 
@@ -245,7 +245,7 @@ def table(text: str, name: str) -> dict[str, Any]:
         except tomllib.TOMLDecodeError as error:
             raise ConfigurationError(f"{name} is neither TOML nor JSON: {error}") from None
     if not isinstance(found, dict) or "policies" in found:
-        raise ConfigurationError(f"{name} must be the table of one policy, such as {{ index = 'ucb' }}")
+        raise ConfigurationError(f"{name} must be the table of {example}")
     return found
 
 

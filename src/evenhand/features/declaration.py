@@ -148,6 +148,15 @@ class Features(Part):
         if faults:
             raise EvenhandError.together(faults)
 
+    def to_json(self) -> dict[str, Any]:
+        """Its plain form, from which it can be made again.
+
+        Returns:
+            The table.
+        """
+        table: dict[str, Any] = plain(self)
+        return table
+
     def meanings(self) -> tuple[str, ...]:
         """How each column is encoded: where two declarations have an equal one, their numbers mean the same.
 

@@ -18,7 +18,7 @@ from typing_extensions import TypedDict
 
 from ..core.dataclasses import dataclass
 from ..core.errors import EvenhandError, nearest
-from .rules import NAMED, SLICED, ArmName, ArmNames, Described, Nonnegative, Share
+from .rules import NAMED, SLICED, ArmName, ArmNames, Described, Nonnegative, Share, Table
 from .words import Words
 
 Shares = Annotated[Mapping[ArmName, Share], MinLen(1), SLICED, NAMED]
@@ -125,6 +125,9 @@ class AddArm(ArmValues, OfArm):
         0.2
     """
 
+    # values of its features, by name; a decision can give others
+    features: Table | None = field(default=None, kw_only=True)
+
 
 @change("retire", {"arm": "cocoa", "reason": "out of stock"})
 class Retire(OfArm):
@@ -213,8 +216,10 @@ setattr(GroupTerms, "__pydantic_config__", CONFIG)  # noqa: B010
 
 if TYPE_CHECKING:
     GroupLike = Mapping[str, Any]
+    Declaration = Any  # also an object with `to_json`
 else:
     GroupLike = GroupTerms
+    Declaration = Table
 
 
 @change("promise", {"fractions": {"coffee": 0.1, "cocoa": 0.3}})
@@ -273,6 +278,30 @@ class From:
         return {"from": self.round} | {name: one for name, one in self.promise.to_json().items() if name != "change"}
 
 
+@change("redeclare", {"features": {"situation": {"age": {"kind": "number", "low": 0, "high": 120}}}})
+class Redeclare(ChangeRecord):
+    """Declare other features from the next round on; what was learned of columns that are encoded as before stays.
+
+    Columns that are new, or encoded otherwise, begin as if they had been 0 until now, also those of rewards that are
+    still to arrive.
+
+    Example:
+        >>> from evenhand.features import Features, Number
+        >>> Redeclare(Features({"age": Number(0, 120)})).features["situation"]["age"]["high"]
+        120.0
+    """
+
+    features: Declaration  # of the situation and of the arms, with crosses and intercept, as a new allocation has them
+    # values of features that arms have from now on, by arm and name; null: those that they had, where still declared
+    arm_features: Mapping[ArmName, Table] | None = None
+
+    def __post_init__(self) -> None:
+        to_json = getattr(self.features, "to_json", None)
+        object.__setattr__(self, "features", self.features if to_json is None else to_json())
+        if not isinstance(self.features, Mapping):
+            raise EvenhandError("must be a table, or an object such as Features(…)", "features")
+
+
 @change("close", {})
 class Close(ChangeRecord):
     """Close an allocation: it decides no more; rewards are still accepted.
@@ -308,7 +337,7 @@ class Reword(ChangeRecord, Words):
         return Words(self.unit, self.round_name, self.arm_name)
 
 
-Change = AddArm | Retire | BringBack | Rename | Erase | Promise | Close | Reopen | Reword
+Change = AddArm | Retire | BringBack | Rename | Erase | Promise | Redeclare | Close | Reopen | Reword
 
 
 def change_of(plain: Mapping[str, Any]) -> ChangeRecord:

@@ -605,6 +605,28 @@ class Policy(Part):
         memories = {slot: one.grow(getattr(state, slot), arms) for slot, one in self.parts.items()}
         return dataclasses.replace(state, tally=tally, begun=begun, **memories)
 
+    def recolumn(
+        self, state: State, columns: tuple[int, int], situation: NDArray[np.intp], arms: NDArray[np.intp]
+    ) -> State:
+        """The state when other features are declared; see `evenhand.policy.part.PolicyPart.recolumn`.
+
+        Args:
+            state: of a single lane; it stays as it is.
+            columns: from now on, of the situation and of every arm.
+            situation: (d,), places of the columns before; −1 for new ones.
+            arms: (d_arm,), the same of those of every arm.
+
+        Returns:
+            The new state.
+
+        Raises:
+            EvenhandError: a part remembers features, and does not say what becomes of them.
+        """
+        memories = {
+            slot: one.recolumn(getattr(state, slot), columns, situation, arms) for slot, one in self.parts.items()
+        }
+        return dataclasses.replace(state, **memories)
+
     def begin(self, state: State, changed: Mask, accounts: Accounts) -> None:
         """Begin the promises to some arms anew with the next round; updates ``state`` in place.
 

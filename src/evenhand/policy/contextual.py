@@ -17,7 +17,7 @@ from evenhand.policy.evidence import Evidence, Received, Weighing, as_evidence
 from evenhand.policy.factors import exact_norm
 from evenhand.policy.index import Index
 from evenhand.policy.linear import MODELS, LinearModel, Plays, ScoreParts, Sums, linear_model
-from evenhand.policy.part import Traits
+from evenhand.policy.part import Places, Traits
 
 NOISE = 0.5  # R, of rewards in [0, 1] around their mean (Hoeffding's lemma)
 Theorem = Literal["theorem"]
@@ -100,6 +100,11 @@ class LinearIndex(Index):
     def grow(self, memory: Sums, arms: int) -> Sums:
         """Zeros for the new arms."""
         return grown_at(memory, arms, {"own": 3, "own_rewards": 2, "cross": 3, "own_squares": 3, "norms": 1})
+
+    def recolumn(self, memory: Sums, columns: tuple[int, int], situation: Places, arms: Places) -> Sums:
+        """Zeros for the new columns: as if they had been 0 in every play."""
+        model = linear_model(self.model, self.ridge, (), 1, columns)  # refuses columns that it cannot have
+        return model.recolumn(memory, situation, arms)
 
     def after_decision(self, state: State, decision: Decision) -> None:
         """A round passes: plays fade, or those of the round count already."""

@@ -142,6 +142,37 @@ class LinearModel:
             sums.norms = np.zeros((*self.lead, rounds, self.arms))
         return sums
 
+    def recolumn(self, sums: Sums, situation: NDArray[np.intp], arms: NDArray[np.intp]) -> Sums:
+        """The sums in these columns, of which places among those before are given; −1 for new ones, whose sums are 0.
+
+        Args:
+            sums: of a single lane; they stay as they are.
+            situation: (d,), places among the columns of the situation.
+            arms: (d_arm,), among those of every arm.
+        """
+        both = np.concatenate([situation, np.where(arms < 0, arms, arms + sums.situation)])
+        p, q = {"disjoint": (both, None), "shared": (None, both), "hybrid": (situation, arms)}[self.model]
+
+        def taken(array: Block, *axes: Any) -> Block:
+            if array is None:
+                return None
+            for axis, places in enumerate(reversed(axes), start=1):
+                padded = np.pad(array, [(0, int(at == array.ndim - axis)) for at in range(array.ndim)])
+                array = padded.take(places, axis=-axis)
+            return array
+
+        return Sums(
+            *self.columns,
+            taken(sums.own, p, p),
+            taken(sums.own_rewards, p),
+            taken(sums.cross, p, q),
+            taken(sums.common, q, q),
+            taken(sums.common_rewards, q),
+            taken(sums.own_squares, p, p),
+            taken(sums.common_squares, q, q),
+            None if sums.norms is None else sums.norms.copy(),
+        )
+
     def split(self, situation: Array, arm: Array) -> tuple[Array, Array]:
         """The own and the common features of plays, (…, p) and (…, q)."""
         if self.model == "hybrid":

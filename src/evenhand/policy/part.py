@@ -184,6 +184,26 @@ class PolicyPart(Part):
 
         return self._each(memory, self.start((arms,)), "grow(memory, arms)", longer)
 
+    def recolumn(self, memory: Any, columns: tuple[int, int], situation: Places, arms: Places) -> Any:
+        """The memory when other features are declared; the columns that are new have been 0 until now.
+
+        Args:
+            memory: of a single lane; it stays as it is.
+            columns: from now on, of the situation and of every arm.
+            situation: (d,), the place of each column of the situation before; −1 where it is new.
+            arms: (d_arm,), the same of the columns of every arm.
+
+        Returns:
+            A new memory, or the given one.
+
+        Raises:
+            EvenhandError: it goes by features, and does not define this.
+        """
+        if memory is None or not self.traits.contextual:
+            return memory
+        name = type(self).__name__
+        raise EvenhandError(f"{name} remembers features: define {name}.recolumn(memory, columns, situation, arms)")
+
     def begin(self, memory: Any, places: Places, carried: Array) -> Any:
         """The memory when promises to some arms begin anew: as `start` gives it at these places, the rest as it was.
 
