@@ -10,15 +10,16 @@ import pytest
 
 from evenhand import Decision, Environment, EvenhandError, Observation, check_environment
 from evenhand.availability import Independent
-from evenhand.contexts import Context, Contexts, Normal
+from evenhand.contexts import Categories, Context, Contexts, Log, Normal
 from evenhand.core.cohorts import Answers
 from evenhand.core.streams import strand_seeds
 from evenhand.delays import Fixed, Geometric
+from evenhand.features import Category, Features, Number
 from evenhand.feedback import Discounted
 from evenhand.rewards import Bernoulli, Linear, Logistic, Table
 from evenhand.typing import Array
 
-COEFFICIENTS = [[0.1, 0.0, 0.5], [-0.1, 0.0, 0.5], [0.0, 0.1, 0.4]]
+COEFFICIENTS = [[0.5, 0.1, 0.0], [0.5, -0.1, 0.0], [0.4, 0.0, 0.1]]
 LANES, ROUNDS = 5, 120
 
 
@@ -122,14 +123,14 @@ def test_what_is_not_awaited_any_more_is_not_kept() -> None:
 
 
 def test_the_mean_of_a_linear_reward_is_exact_and_every_reward_in_the_range() -> None:
-    rewards, rng = Linear([[0.0, 0.02], [0.0, 0.5], [0.0, 1.5], [0.0, -1.0]], noise=0.2), np.random.default_rng(0)
-    means = np.broadcast_to(rewards.means_given(Context(np.array([[0.3, 1.0]]))), (40_000, 1, 4))
+    rewards, rng = Linear([[0.02], [0.5], [1.5], [-1.0]], noise=0.2), np.random.default_rng(0)
+    means = np.broadcast_to(rewards.means_given(Context(np.array([[1.0]]))), (40_000, 1, 4))
     drawn = rewards.draw_given(rng, means)
     assert drawn.min() >= 0.0
     assert drawn.max() <= 1.0
     np.testing.assert_allclose(drawn.mean(axis=(0, 1)), [0.02, 0.5, 1.0, 0.0], atol=0.004)
     np.testing.assert_allclose(drawn[:, 0, 1].std(), 0.2, atol=0.005)
-    coins = Linear([[0.0, 3.0]], noise=None, low=2.0, high=6.0)
+    coins = Linear([[3.0]], noise=None, low=2.0, high=6.0)
     paid = coins.draw_given(rng, np.full((40_000, 1, 1), 3.0))
     assert set(np.unique(paid)) == {2.0, 6.0}
     assert abs(paid.mean() - 3.0) < 0.04
@@ -207,3 +208,86 @@ def test_rewards_by_context_have_no_means_of_their_own() -> None:
 def test_sums_of_anonymous_feedback_have_no_features() -> None:
     outcomes = play(world(feedback=Discounted(0.5)), seed=1)[1]
     assert all(outcome.feedback.answers is None for outcome in outcomes)
+
+
+def test_categories_have_the_law_and_the_columns_that_are_said() -> None:
+    contexts = Categories({"a": {"x": 0.25, "y": 0.75}, "b": {"u": 0.5, "v": 0.5, "w": 0.0}}, arms=[[1.0], [2.0]])
+    assert contexts.columns == ("intercept", "a=x", "a=y", "b=u", "b=v", "b=w", "z1")
+    context, chances = contexts.law(arms=2)
+    np.testing.assert_allclose(chances @ context.situation, [1.0, 0.25, 0.75, 0.5, 0.5, 0.0])
+    drawn = contexts.draw(np.random.default_rng(0), np.zeros((4000, 1), dtype=int), lanes=2, arms=2)
+    np.testing.assert_allclose(drawn.situation.mean(axis=(0, 1)), chances @ context.situation, atol=0.02)
+    assert drawn.arms is not None
+    np.testing.assert_array_equal(drawn.arms[7, 1], [[1.0], [2.0]])
+
+
+FEATURES = Features(
+    {"country": Category(["DE", "FR"], unknown="error"), "age": Number(0, 100, missing=50)},
+    {"price": Number(0, 10)},
+    crosses=[("country", "price")],
+)
+ROWS = [{"country": "DE", "age": 20}, {"country": "FR", "age": None}, {"country": "FR", "age": 80}]
+
+
+@pytest.mark.parametrize("by_row", [False, True])
+def test_rows_of_a_log_become_the_numbers_of_its_declaration(by_row: bool) -> None:
+    prices = [[{"price": 2 * row}, {"price": 1 + row}] for row in range(3)] if by_row else [{"price": 2}, {"price": 5}]
+    log = Log(ROWS, FEATURES, arms=prices)
+    assert (log.arms, log.columns, log.rows) == (2, FEATURES.columns, 3)
+    drawn = log.draw(np.random.default_rng(0), np.arange(3)[:, np.newaxis], lanes=2, arms=2)
+    for row in range(3):
+        known: Any = ROWS[row]
+        own: Any = prices[row] if by_row else prices
+        situation, arms = FEATURES.observed(known, dict(zip("ab", own, strict=True)), ["a", "b"])
+        for lane in range(2):
+            np.testing.assert_array_equal(drawn.situation[row, lane], situation)
+            np.testing.assert_array_equal(np.asarray(drawn.arms)[row, lane], np.asarray(arms))
+
+
+def test_a_table_of_pandas_is_a_log_and_its_blanks_are_missing() -> None:
+    import pandas as pd
+
+    declared = Features({"country": Category(["DE", "FR"], unknown="error"), "age": Number(0, 100, missing=50)})
+    one, other = Log(pd.DataFrame(ROWS), declared), Log(ROWS, declared)
+    np.testing.assert_array_equal(one.law(2)[0].situation, other.law(2)[0].situation)
+
+
+@pytest.mark.parametrize("order", ["log", "shuffled", "drawn"])
+def test_a_log_is_replayed_shuffled_or_drawn_from(order: str) -> None:
+    numbers = np.arange(ROUNDS, dtype=float)[:, np.newaxis]
+    environment = Environment(Linear([[0.001], [0.002]]), contexts=Log(numbers, order=order))
+    check_environment(environment)
+    seen = np.array([observation.situation[:, 0] for observation in play(environment, 1)[0]])  # type: ignore[index]
+    in_order = (seen == numbers).all()
+    assert in_order == (order == "log")
+    assert (np.sort(seen, axis=0) == numbers).all() == (order != "drawn")
+    assert environment.rows == (None if order == "drawn" else ROUNDS)
+    if order != "drawn":
+        with pytest.raises(EvenhandError, match="the log has only 120 rounds"):
+            environment.check_horizon(ROUNDS + 1)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Categories({"a": {"x": 0.5, "y": 0.4}}), "a must sum to 1"),
+        (lambda: Categories({str(k): {"x": 0.5, "y": 0.5} for k in range(15)}), "have 32,768 combinations"),
+        (lambda: Categories(untyped({"a": 3})), "a must be a table of levels"),
+        (lambda: Categories(untyped([])), "categories must be a table of categories such as"),
+        (lambda: Log([{"country": "DE"}]), "has rows by name: give features"),
+        (lambda: Log([[1.0]], FEATURES), "must be dictionaries where features are declared"),
+        (lambda: Log(ROWS, FEATURES), "arms must be a dictionary for each arm, with price"),
+        (lambda: Log(ROWS, FEATURES, arms=[[{"price": 1}]]), "must have the same arms in each of 3 rows"),
+        (lambda: Log([{"country": "IT"}], Features(untyped({"country": {"kind": "category", "levels": ["DE"]}}))), ""),
+        (lambda: Log([[1.0], [2.0]], arms=[[[1.0]]]), "arms must be finite numbers"),
+        (lambda: Log([[1.0]], untyped(3)), "features must be Features(…) or its table"),
+        (lambda: Environment(Table([[1.0, 0.0]]), contexts=Log([[1.0], [2.0]])), "contexts has 2 rows, the log of"),
+    ],
+)
+def test_logs_and_categories_that_do_not_fit_are_refused(make: Any, message: str) -> None:
+    if not message:
+        assert make().rows == 1  # an unknown level is "other"
+        return
+    with pytest.raises(EvenhandError) as error:
+        make()
+    assert message in str(error.value)

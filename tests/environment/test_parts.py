@@ -12,11 +12,12 @@ import pytest
 
 from evenhand import Decision, Environment, EvenhandError, PerLane
 from evenhand.availability import Always, Availability, Independent, Joint, Logged
-from evenhand.contexts import Contexts, Normal
+from evenhand.contexts import Categories, Contexts, Log, Normal
 from evenhand.core.errors import ConfigurationError, StateError
 from evenhand.core.parts import Part, build, kinds, plain
 from evenhand.core.state import for_lanes
 from evenhand.delays import ByReward, Custom, Delay, Empirical, Fixed, Geometric, PacketLoss, Pareto, Uniform
+from evenhand.features import Features, Flag
 from evenhand.feedback import (
     Adversary,
     Bounded,
@@ -129,6 +130,27 @@ PARTS: dict[str, list[tuple[Part, dict[str, Any]]]] = {
         (Normal(3), {"situation": 3, "arms": 0, "sd": [1.0], "intercept": True}),
         (Normal(0, [[1, 2]], 2), {"situation": 0, "arms": [[1.0, 2.0]], "sd": [2.0], "intercept": True}),
     ],
+    "contexts categories": [
+        (
+            Categories({"a": {"x": 0.5, "y": 0.5}}, [[1], [2]]),
+            {"categories": {"a": {"x": 0.5, "y": 0.5}}, "arms": [[1.0], [2.0]], "intercept": True},
+        )
+    ],
+    "contexts log": [
+        (
+            Log([{"new": True}], Features({"new": Flag()}), order="drawn"),
+            {
+                "values": [{"new": True}],
+                "features": plain(Features({"new": Flag()})),
+                "arms": None,
+                "order": "drawn",
+            },
+        ),
+        (
+            Log([[1, 2]], arms=[[[1], [2]]]),
+            {"values": [[1.0, 2.0]], "features": None, "arms": [[[1], [2]]], "order": "log"},
+        ),
+    ],
     "feedback spread/random": [(RandomDelay(1, 9), {"low": 1, "high": 9})],
     "feedback spread/bounded": [(Bounded(3, 8), {"start": 3, "stop": 8})],
     "feedback spread/decreasing": [(Decreasing(6), {"length": 6})],
@@ -162,7 +184,7 @@ def equal(one: Any, other: Any) -> bool:
     if type(one) is not type(other):
         return False
     if attrs.has(type(one)):
-        names = [field.name for field in attrs.fields(type(one))]
+        names = [field.name for field in attrs.fields(type(one)) if field.init]
         return all(equal(getattr(one, name), getattr(other, name)) for name in names)
     if isinstance(one, tuple):
         return len(one) == len(other) and all(map(equal, one, other))
@@ -276,6 +298,7 @@ def test_what_parts_answer_for_themselves() -> None:
     assert {key for key, part in parts.items() if getattr(part, "rows", None) is not None} == {
         "rewards table",
         "rewards varying",
+        "contexts log",
         "availability log",
     }
     assert {key for key, part in parts.items() if key.startswith("availability") and not part.traits.sleeping} == {

@@ -6,7 +6,11 @@ every policy faces the same contexts.
 
 from __future__ import annotations
 
+import itertools
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import reduce
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -16,9 +20,11 @@ from numpy.typing import NDArray
 from evenhand.core import validate
 from evenhand.core.by_default import by_default
 from evenhand.core.errors import EvenhandError, number_of, shown
-from evenhand.core.parts import Part, part
+from evenhand.core.parts import Part, build, part
 from evenhand.core.state import Array
 from evenhand.core.validate import PerArm, Rows
+from evenhand.features.declaration import INTERCEPT, Features
+from evenhand.features.kinds import Category
 
 #: Contexts that stand for a law that cannot be listed.
 SAMPLE = 20_000
@@ -118,7 +124,7 @@ def _deviations(value: PerArm) -> Array:
 @part("contexts", "normal")
 @frozen(eq=False)
 class Normal(Contexts):
-    """Independent normal features with mean 0, and an intercept, which is the last column of the situation.
+    """Independent normal features with mean 0, and an intercept, which is the first column of the situation.
 
     Args:
         situation: number of columns that are drawn for every round, besides the intercept.
@@ -133,9 +139,9 @@ class Normal(Contexts):
     Example:
         >>> contexts = Normal(situation=2, arms=[[0.5], [0.1]])
         >>> contexts.widths, contexts.columns
-        ((3, 1), ('x1', 'x2', 'intercept', 'z1'))
+        ((3, 1), ('intercept', 'x1', 'x2', 'z1'))
         >>> contexts.draw(np.random.default_rng(0), np.zeros((1, 1), dtype=int), lanes=1, arms=2).situation.round(2)
-        array([[[ 0.13, -0.13,  1.  ]]])
+        array([[[ 1.  ,  0.13, -0.13]]])
     """
 
     situation: int = field(converter=validate.natural)
@@ -167,8 +173,8 @@ class Normal(Contexts):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """x1, x2, … and the intercept, then z1, z2, … of an arm."""
-        names = [f"x{place + 1}" for place in range(self.situation)] + ["intercept"] * self.intercept
+        """The intercept and x1, x2, …, then z1, z2, … of an arm."""
+        names = [INTERCEPT] * self.intercept + [f"x{place + 1}" for place in range(self.situation)]
         return (*names, *(f"z{place + 1}" for place in range(self.widths[1])))
 
     @property
@@ -192,13 +198,238 @@ class Normal(Contexts):
         sd = np.broadcast_to(self.sd, self._drawn)
         situation = drawn[..., : self.situation] * sd[: self.situation]
         if self.intercept:
-            situation = np.concatenate([situation, np.ones((*situation.shape[:-1], 1))], axis=-1)
-        if self._fixed is not None:
-            return Context(situation, np.broadcast_to(self._fixed, (*situation.shape[:-1], *self._fixed.shape)))
-        if self._drawn == self.situation:
-            return Context(situation)
+            situation = np.concatenate([np.ones((*situation.shape[:-1], 1)), situation], axis=-1)
+        if self._fixed is not None or self._drawn == self.situation:
+            return with_arms(situation, self._fixed)
         features = drawn[..., self.situation :].reshape(*drawn.shape[:-1], arms, -1)
         return Context(situation, features * sd[self.situation :])
+
+
+def _laws(value: Any) -> dict[str, dict[str, float]]:
+    """The levels of each category, and how likely each is."""
+    if not isinstance(value, Mapping) or not value:
+        raise EvenhandError(
+            f"must be a table of categories such as {{'country': {{'DE': 0.6, …}}}}, got {shown(value)}"
+        )
+    laws = {}
+    for name, law in value.items():
+        if not isinstance(law, Mapping):
+            raise EvenhandError(f"must be a table of levels and their probabilities, got {shown(law)}", str(name))
+        laws[str(name)] = {str(level): validate.number(f"{name}.{level}", one, 0.0, 1.0) for level, one in law.items()}
+        validate.rows_sum_to_one(str(name), np.array([list(laws[str(name)].values())]))
+    return laws
+
+
+def _fixed(value: Any) -> Array | None:
+    return None if value is None else validate.table("", value)
+
+
+@part("contexts", "categories")
+@frozen(eq=False)
+class Categories(Contexts):
+    """Independent categories, one column for each of their levels, after an intercept.
+
+    Args:
+        categories: by name, the levels with their probabilities, which sum to 1.
+        arms: a table (arms, columns) of the arms' features; None for none.
+        intercept: whether the situation has a column of ones.
+
+    Raises:
+        EvenhandError: probabilities do not sum to 1, or more than 20,000 combinations can occur.
+
+    Example:
+        >>> contexts = Categories({"country": {"DE": 0.75, "FR": 0.25}, "device": {"phone": 0.5, "other": 0.5}})
+        >>> contexts.columns
+        ('intercept', 'country=DE', 'country=FR', 'device=phone', 'device=other')
+        >>> context, chances = contexts.law(arms=2)
+        >>> context.situation[0], chances
+        (array([1., 1., 0., 1., 0.]), array([0.375, 0.375, 0.125, 0.125]))
+    """
+
+    categories: dict[str, dict[str, float]] = field(converter=_laws)
+    arm_columns: Array | None = field(default=None, converter=_fixed, alias="arms")
+    intercept: bool = field(default=True, converter=validate.truth)
+    features: Features = field(init=False, eq=False, repr=False)  # the declaration of the situation
+    _cells: Array = field(init=False, eq=False, repr=False)  # (combinations, columns)
+    _chances: Array = field(init=False, eq=False, repr=False)  # (combinations,)
+
+    def __attrs_post_init__(self) -> None:
+        number = math.prod(map(len, self.categories.values()))
+        if number > SAMPLE:
+            raise EvenhandError(
+                f"have {number:,} combinations, more than {SAMPLE:,}: take fewer levels, or a log of rows", "categories"
+            )
+        declared = {name: Category(list(law), unknown="error") for name, law in self.categories.items()}
+        features = Features(declared, intercept=self.intercept)
+        rows = [
+            dict(zip(self.categories, levels, strict=True)) for levels in itertools.product(*self.categories.values())
+        ]
+        laws = (np.array(list(law.values())) for law in self.categories.values())
+        chances = reduce(np.multiply.outer, laws).ravel()
+        for name, value in (("features", features), ("_cells", features.situations(rows)), ("_chances", chances)):
+            object.__setattr__(self, name, value)
+
+    @property
+    def widths(self) -> tuple[int, int]:
+        """How many columns the situation has, and how many each arm."""
+        return self.features.widths[0], 0 if self.arm_columns is None else self.arm_columns.shape[1]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns, those of the situation first."""
+        return (*self.features.columns, *(f"z{place + 1}" for place in range(self.widths[1])))
+
+    @property
+    def arms(self) -> int | None:
+        """Number of rows of a table of the arms' features."""
+        return None if self.arm_columns is None else len(self.arm_columns)
+
+    def draw(self, rng: np.random.Generator, rows: NDArray[np.intp], lanes: int, arms: int) -> Context:
+        """One-hot situations, (rounds, lanes, columns), and the features of the arms."""
+        ends = np.cumsum(self._chances)
+        chosen = np.searchsorted(ends / ends[-1], rng.random((len(rows), lanes)), side="right")
+        return with_arms(self._cells[chosen], self.arm_columns)
+
+    def law(self, arms: int) -> tuple[Context, Array]:
+        """Every combination that can occur, with its probability."""
+        likely = self._chances > 0.0
+        return with_arms(self._cells[likely], self.arm_columns), self._chances[likely]
+
+
+def with_arms(situation: Array, arms: Array | None) -> Context:
+    """A context in which every arm has the same features in all rounds."""
+    return Context(situation, None if arms is None else np.broadcast_to(arms, (*situation.shape[:-1], *arms.shape)))
+
+
+def _records(value: Any) -> Any:
+    """Rows as dictionaries or numbers; a table of pandas as dictionaries, with None where a value is missing."""
+    if hasattr(value, "to_dict"):
+        frame = value.astype(object)
+        return frame.where(frame.notna(), None).to_dict("records")
+    return (
+        value
+        if isinstance(value, list | tuple) and value and isinstance(value[0], Mapping)
+        else validate.table("", value)
+    )
+
+
+def _declared(value: Any) -> Features | None:
+    if value is None or isinstance(value, Features):
+        return value
+    if not isinstance(value, Mapping):
+        raise EvenhandError(f"must be Features(…) or its table, got {shown(value)}")
+    features: Features = build("features", {"kind": "features", **value})
+    return features
+
+
+@part("contexts", "log")
+@frozen(eq=False)
+class Log(Contexts):
+    """Contexts from a log, one row per round.
+
+    Args:
+        values: rows of numbers (rows, columns); or, with ``features``, dictionaries or a table of pandas with the
+            features of the situation.
+        features: the declaration by which rows become numbers; None for rows of numbers.
+        arms: features of every arm, (arms, columns); with ``features``, a dictionary for each arm. One more axis, of
+            the rows, gives those of each row.
+        order: ``"log"`` replays the rows as they stand in every lane, ``"shuffled"`` in an order of each lane's own;
+            ``"drawn"`` draws a row for every round, with replacement.
+
+    Raises:
+        EvenhandError: a row is not as declared, or numbers of rows differ.
+
+    Example:
+        >>> from evenhand.features import Category, Features
+        >>> log = Log([{"country": "DE"}, {"country": "FR"}], Features({"country": Category(["DE", "FR"], "error")}))
+        >>> log.rows, log.columns
+        (2, ('intercept', 'country=DE', 'country=FR'))
+        >>> log.draw(np.random.default_rng(0), np.array([[1]]), lanes=1, arms=2).situation
+        array([[[1., 0., 1.]]])
+    """
+
+    values: Any = field(converter=_records)
+    features: Features | None = field(default=None, converter=_declared)
+    arm_features: Any = field(default=None, alias="arms")
+    order: str = field(default="log", validator=validate.choice("log", "shuffled", "drawn"))
+    _context: Context = field(init=False, eq=False, repr=False)  # (rows, columns), and (rows, arms, columns) or None
+
+    def __attrs_post_init__(self) -> None:
+        context = self._numbers() if self.features is None else self._encoded(self.features)
+        object.__setattr__(self, "_context", context)
+
+    def _numbers(self) -> Context:
+        """Rows that are numbers already."""
+        if not isinstance(self.values, np.ndarray):
+            raise EvenhandError("has rows by name: give features, the declaration of their kinds", "values")
+        if self.arm_features is None:
+            return Context(self.values)
+        arms = np.asarray(self.arm_features, dtype=float)
+        if arms.ndim not in (2, 3) or not np.isfinite(arms).all() or (arms.ndim == 3 and len(arms) != len(self.values)):
+            raise EvenhandError(
+                f"must be finite numbers (arms, columns), or (rows, arms, columns) for {len(self.values)} rows, got "
+                f"shape {arms.shape}",
+                "arms",
+            )
+        return Context(self.values, arms) if arms.ndim == 3 else with_arms(self.values, arms)
+
+    def _encoded(self, features: Features) -> Context:
+        """Rows by name as numbers, with those of the arms where they have features."""
+        if isinstance(self.values, np.ndarray):
+            raise EvenhandError("must be dictionaries where features are declared", "values")
+        if not features.arms:
+            return Context(features.situations(self.values))
+        arms = self.arm_features
+        if not isinstance(arms, list | tuple) or not arms:
+            raise EvenhandError(f"must be a dictionary for each arm, with {', '.join(features.arms)}", "arms")
+        by_row = arms if isinstance(arms[0], list | tuple) else [arms] * len(self.values)
+        if len(by_row) != len(self.values) or len({len(one) for one in by_row}) > 1:
+            raise EvenhandError(f"must have the same arms in each of {len(self.values)} rows", "arms")
+        pairs = [{**row, **arm} for row, own in zip(self.values, by_row, strict=True) for arm in own]
+        table = features.encode(pairs).reshape(len(by_row), len(by_row[0]), -1)
+        width = features.widths[0]
+        return Context(table[:, 0, :width], table[..., width:])
+
+    @property
+    def widths(self) -> tuple[int, int]:
+        """How many columns the situation has, and how many each arm."""
+        situation, arms = self._context
+        return situation.shape[-1], 0 if arms is None else arms.shape[-1]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns, those of the situation first."""
+        return Contexts.columns.__get__(self) if self.features is None else self.features.columns
+
+    @property
+    def arms(self) -> int | None:
+        """Number of arms, where they have features."""
+        return None if self._context.arms is None else self._context.arms.shape[1]
+
+    @property
+    def rows(self) -> int | None:
+        """Number of logged rounds; None where rows are drawn."""
+        return None if self.order == "drawn" else len(self.values)
+
+    @property
+    def shuffled(self) -> bool:
+        """Whether each lane replays the rows in an order of its own."""
+        return self.order == "shuffled"
+
+    def draw(self, rng: np.random.Generator, rows: NDArray[np.intp], lanes: int, arms: int) -> Context:
+        """The rows of the log, (rounds, lanes, columns)."""
+        number = len(self.values)
+        if self.order == "drawn":
+            rows = (rng.random((len(rows), lanes)) * number).astype(np.intp)
+        return self._at(np.broadcast_to(rows, (len(rows), lanes)))
+
+    def law(self, arms: int) -> tuple[Context, Array]:
+        """Every row once."""
+        return self._context, _evenly(len(self.values))
+
+    def _at(self, rows: NDArray[np.intp]) -> Context:
+        situation, arms = self._context
+        return Context(situation[rows], None if arms is None else arms[rows])
 
 
 def at(places: NDArray[np.intp], number: int, context: Context) -> Context:

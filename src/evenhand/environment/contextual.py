@@ -109,7 +109,7 @@ class Linear(_ByScore):
     reward lies in the range and the mean is exact.
 
     Args:
-        coefficients: θ, (arms, columns), for the columns of the situation; that of an intercept is the last.
+        coefficients: θ, (arms, columns), for the columns of the situation; that of an intercept is the first.
         shared: β, (columns,), for the columns of the arms; None where arms have no features.
         noise: ≥ 0, standard deviation of the noise; None for coins, which pay ``high`` with the chance that makes the
             mean right, else ``low``.
@@ -120,8 +120,8 @@ class Linear(_ByScore):
         EvenhandError: a parameter is out of range.
 
     Example:
-        >>> rewards = Linear([[0.2, 0.5], [-0.2, 0.5]], noise=0.0)
-        >>> rewards.means_given(Context(np.array([[0.5, 1.0], [9.0, 1.0]])))
+        >>> rewards = Linear([[0.5, 0.2], [0.5, -0.2]], noise=0.0)
+        >>> rewards.means_given(Context(np.array([[1.0, 0.5], [1.0, 9.0]])))
         array([[0.6, 0.4],
                [1. , 0. ]])
     """
@@ -158,14 +158,14 @@ class Logistic(_ByScore):
     """Reward 1 with probability ``1/(1 + exp(−θ_a · x − β · z_a))``, else 0.
 
     Args:
-        coefficients: θ, (arms, columns), for the columns of the situation; that of an intercept is the last.
+        coefficients: θ, (arms, columns), for the columns of the situation; that of an intercept is the first.
         shared: β, (columns,), for the columns of the arms; None where arms have no features.
 
     Raises:
         EvenhandError: a parameter is out of range.
 
     Example:
-        >>> Logistic([[2.0, 0.0], [-2.0, 0.0]]).means_given(Context(np.array([[1.0, 1.0]]))).round(3)
+        >>> Logistic([[0.0, 2.0], [0.0, -2.0]]).means_given(Context(np.array([[1.0, 1.0]]))).round(3)
         array([[0.881, 0.119]])
     """
 

@@ -230,7 +230,7 @@ class RewardRegret(_ByMerit):
 
     def see(self, memory: Array, run: Run) -> None:
         """Adds the loss of the round, if it is one."""
-        memory += np.maximum(over_arms(run.missing_shares, run.baseline.gains), 0.0)
+        memory += np.maximum(over_arms(run.missing_shares, run.present_gains), 0.0)
 
 
 @measure

@@ -58,7 +58,7 @@ class Run:
         checkpoints: the rounds recorded so far.
         recorded_pulls: (checkpoints, lanes, arms), plays at the checkpoints so far.
         optima: (2, lanes), expected rewards of Opt-NF and Opt-F since the present promises began, where they depend on
-            who is available.
+            who is available; with contexts (3, lanes), with that under penalties.
     """
 
     decision: Decision
@@ -74,7 +74,8 @@ class Run:
         self.recorded_pulls = np.zeros((checkpoints, lanes, arms), dtype=np.int32)
         self._by_set = baseline.by_set
         self._codes = None if baseline.by_set is None else 2.0 ** np.arange(arms)
-        self.optima = np.zeros((2, lanes))
+        self.optima = np.zeros((2 if baseline.in_context is None else 3, lanes))
+        self._expected = np.zeros(lanes)  # of the plays so far, where that depends on contexts
         self.books: Books | None = None  # where promises change within the run
         self._since, self._earlier = 0, np.zeros((3, lanes))
         self._cache: dict[str, Array] = {}
@@ -93,6 +94,10 @@ class Run:
         np.add(earned, outcome.earned, earned)
         if self._by_set is not None and decision.available is not None:
             self.optima += self._by_set[:, (over_arms(decision.available.astype(float), self._codes)).astype(np.intp)]
+        if self.baseline.in_context is not None:
+            gains = self.present_gains
+            self.optima += self.baseline.in_context.best(gains, decision.available)
+            self._expected += over_arms(decision.played.astype(float), gains)
 
     def for_lanes(self, lanes: slice, rounds: NDArray[np.int64], first: int) -> Run:
         """Some lanes at several checkpoints at once: with their axis before that of the lanes, and rounds (…, 1).
@@ -153,15 +158,20 @@ class Run:
 
     @property
     def expected(self) -> Array:
-        """(lanes,), expected weighted reward ``Σ_i w_i μ_i N_i`` of the plays so far."""
+        """(lanes,), expected weighted reward ``Σ_i w_i μ_i N_i`` of the plays so far, each in its own context."""
+        if self.baseline.in_context is not None:
+            return self._expected.copy()
         return self._once("expected", lambda: over_arms(self.pulls, self.baseline.gains))
 
     @property
     def present_gains(self) -> Array:
-        """(arms,) or (lanes, arms), expected reward ``w_i μ_i(t)`` of a play in this round, where means change."""
+        """(arms,) or (lanes, arms), expected reward ``w_i μ_i(t)`` of a play in this round and context."""
 
         def present() -> Array:
-            assert self.baseline.drifting is not None
+            if self.baseline.in_context is not None:
+                return np.asarray(self.outcome.means) * self.baseline.weights
+            if self.baseline.drifting is None:
+                return self.baseline.gains
             means = self.baseline.drifting.means_at(np.array([self.round - 1]))[0]
             return np.asarray(means * self.baseline.weights)
 
@@ -184,7 +194,8 @@ class Run:
 
     def _optimum(self, place: int, per_round: Array | None) -> Array:
         """The sum of an optimum so far, of each promise in its own rounds."""
-        if self.baseline.by_set is not None and place < len(self.optima):
+        summed = self.baseline.by_set is not None or self.baseline.in_context is not None
+        if summed and place < len(self.optima):
             return np.asarray(self._earlier[place] + self.optima[place])
         rounds = self.round - self._since
         return np.asarray(self._earlier[place] + (0.0 if per_round is None else per_round * rounds))
@@ -204,6 +215,9 @@ class Run:
 
     def _missing_shares(self) -> Array:
         baseline, decision = self.baseline, self.decision
+        if baseline.in_context is not None:
+            deserved = baseline.in_context.fair_shares(np.asarray(self.outcome.means), decision.available)
+            return np.asarray(deserved - decision.inclusion)
         fair = baseline.deserved
         if fair is None or decision.available is not None:
             fair = proportional(np.asarray(baseline.merits), baseline.plays, decision.available)

@@ -255,7 +255,7 @@ def _run(
     outside, inside = zip(*map(_streams, seeds), strict=True)
     world = environment.start(int(rounds[-1]), lanes, outside)
     rng = streams.joined([np.random.default_rng(one) for one in inside], lanes)
-    state = policy.start(environment.arms, lanes, environment.unit)
+    state = policy.start(environment.arms, lanes, environment.unit, environment.widths)
     measured, _ = _chosen([stage.baseline for stage in stages] or [baseline], metrics)
     recorder = MetricRecorder(baseline, measured, len(rounds), lanes, environment.arms)
     later = Stages(stages, lanes, state, recorder)
@@ -267,12 +267,14 @@ def _run(
     compiled = None if stages else engine(policy, world, recorder, state, rng, tick)
     if compiled is not None:
         compiled.play(rounds, tick)
-    holding, allowed = held.applies(policy, world, recorder), list[float | None]()
+    holding, observation = held.applies(policy, world, recorder), ALL_AVAILABLE
+    allowed = list[float | None]()
     for stop in rounds.tolist() if compiled is None else ():
         while state.round < stop:
             if holding and held.play_on(policy, world, recorder, state, stop):
                 continue
-            decision = policy.decide(state, world.observe(), rng, propensities=False)
+            observation = world.observe()
+            decision = policy.decide(state, observation, rng, propensities=False)
             outcome = world.step(decision)
             policy.observe(state, outcome.feedback, rng)
             if plays is not state.tally.pulls:
@@ -287,7 +289,7 @@ def _run(
         estimate = state.tally.rewards / state.tally.received
     if environment.unit is not None:
         estimate = environment.unit.low + environment.unit.width * estimate
-    score = policy.index.score(state, ALL_AVAILABLE, rng)
+    score = policy.index.score(state, observation if policy.contextual else ALL_AVAILABLE, rng)
     if allowed:
         recorder.curves[ALLOWED] = np.repeat(np.array(allowed, dtype=float)[:, np.newaxis], lanes, axis=1)
     return PolicyResult(recorder.pulls, recorder.curves, estimate, score)
@@ -382,8 +384,19 @@ def check_can_run(environment: Environment, policies: Mapping[str, Policy], hori
                 f"a parameter is given for {number_of(rows, 'lane')}, but lanes = {lanes}; use lanes = {rows}"
             )
     environment.check_horizon(horizon)
+    _check_contexts(environment, policies)
     _check_range(environment, policies)
     _check_named(environment, policies)
+
+
+def _check_contexts(environment: Environment, policies: Mapping[str, Policy]) -> None:
+    """Policies that go by features are refused where there are none."""
+    needing = [label for label, policy in policies.items() if policy.contextual]
+    if needing and environment.contexts is None:
+        raise EvenhandError(
+            f"{', '.join(map(repr, needing))} {'goes' if len(needing) == 1 else 'go'} by features, and the environment "
+            "has none: give it contexts, such as {'kind': 'normal', 'situation': 5}, or take another algorithm"
+        )
 
 
 def _check_range(environment: Environment, policies: Mapping[str, Policy]) -> None:
@@ -404,7 +417,8 @@ def _check_range(environment: Environment, policies: Mapping[str, Policy]) -> No
 
 def _check_named(environment: Environment, policies: Mapping[str, Policy]) -> None:
     """Policies that go by the age of pulls are refused where rewards come back without their pull."""
-    needing, feedback = [label for label, policy in policies.items() if policy.named], environment.feedback
+    needing = [label for label, policy in policies.items() if policy.named or policy.contextual]
+    feedback = environment.feedback
     if feedback.named or not needing:
         return
     kind = type(feedback).__name__

@@ -52,7 +52,7 @@ class Draft:
         """The stage, unless what it promises cannot be kept."""
         policy, world = self.policy, self.environment
         try:
-            policy.start(world.arms, lanes if policy.by_lane else None, world.unit)
+            policy.start(world.arms, lanes if policy.by_lane else None, world.unit, world.widths)
             return Stage(self.page, policy, baseline_of(policy, world, label))
         except InfeasiblePromise as error:
             if not self.page.after:

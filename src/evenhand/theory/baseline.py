@@ -18,6 +18,7 @@ from evenhand.policy.composition import Policy
 from evenhand.policy.merit import Merit
 from evenhand.theory.achievable import UnknownDistribution
 from evenhand.theory.bounded import Bounds, best_bounded, bounds_of, check_bounds
+from evenhand.theory.contexts import InContext, in_context
 from evenhand.theory.feasibility import check_shares
 from evenhand.theory.oracle import Optimum, fair_shares, merits_of, optimal, optimal_fair, optimal_penalized
 
@@ -52,6 +53,7 @@ class Baseline:
     drifting: Rewards | None = None  # the rewards, where their means change; None where they do not
     feedback: FeedbackModel | None = None  # how rewards come back
     bounds: tuple[Bounds, ...] = ()  # floors and caps of arms and groups, one set or one per lane; empty for none
+    in_context: InContext | None = None  # the best policies that know every context's means; None without contexts
 
     @property
     def promised(self) -> Array | None:
@@ -114,18 +116,22 @@ def baseline_of(policy: Policy, environment: Environment, label: str = "") -> Ba
         check_shares(fractions, plays, availability, environment.names, owner)
     merit = environment.merit if policy.merit is None else policy.merit
     drifting = environment.rewards if environment.rewards.traits.drifting else None
-    if drifting is None:
+    if drifting is None and environment.contexts is not None:
+        optima = _in_context(environment, plays, weights, fractions, penalties, bounds, merit)
+    elif drifting is None:
         optima = _optima(environment, plays, gains, fractions, penalties)
     else:
         merit = None
         optima = _unknown("means change over time; the dynamic regret compares with the best arms of every round")
-    if bounds and "unknown" not in optima:
+    if bounds and "unknown" not in optima and "in_context" not in optima:
         rows = np.atleast_2d(gains)
         count = max(len(rows), len(bounds))
         pairs = ((rows[place % len(rows)], bounds[place % len(bounds)]) for place in range(count))
         fair = np.array([best_bounded(row, each, plays, availability)[0] for row, each in pairs])
         optima |= {"best_fair": fair[0] if len(fair) == 1 else fair, "by_set": None}
     merits, deserved = _by_merit(merit, environment, plays)
+    if merit is not None and (known := optima.get("in_context")) is not None:
+        deserved = known.deserved
     return Baseline(
         plays=plays,
         gains=gains,
@@ -143,6 +149,30 @@ def baseline_of(policy: Policy, environment: Environment, label: str = "") -> Ba
         bounds=bounds,
         **optima,
     )
+
+
+def _in_context(
+    environment: Environment,
+    plays: int,
+    weights: Array,
+    fractions: Array | None,
+    penalties: Array | None,
+    bounds: tuple[Bounds, ...],
+    merit: Merit | None,
+) -> dict[str, Any]:
+    """The optima where the mean rewards of every context are known."""
+    given = environment.rewards.traits.contextual or environment.rewards.unknown is not None
+    by_lane = len(bounds) > 1 or any(one is not None and one.ndim > 1 for one in (weights, fractions, penalties))
+    if by_lane or (not given and environment.means.ndim > 1):
+        return _unknown("means or promises differ between lanes, in an environment with contexts")
+    own = bounds[0] if bounds else bounds_of(environment.arms, fractions, None, (), environment.names)
+    priced = None
+    if penalties is not None and fractions is not None and not bounds:
+        priced = penalties[np.flatnonzero(fractions > 0.0)]
+    found, values = in_context(environment, plays, weights, own, priced, merit)
+    fair = values[1] if fractions is not None or bounds else None
+    lax = None if priced is None else values[2]
+    return {"best": values[0], "best_fair": fair, "best_penalized": lax, "by_set": None, "in_context": found}
 
 
 def _optima(

@@ -125,6 +125,20 @@ def price_of_bounds(gains: Array, bounds: Bounds, plays: int, availability: Avai
     return np.asarray(np.maximum(-np.asarray(solution.ineqlin.marginals)[: len(bounds.names)], 0.0))
 
 
+def best_bounded_in(gains: Array, chances: Array, bounds: Bounds, plays: int, available: Mask) -> Array:
+    """The dual prices of floors and then of caps, (2 · bounds,), of the best policy that knows every context's gains.
+
+    Args:
+        gains: (contexts, arms), mean rewards in each context.
+        chances: (contexts,), probability of each context.
+        bounds: of arms and groups, which can be kept.
+        plays: m, arms played per round.
+        available: (contexts, arms), who can play.
+    """
+    solution = _program(bounds, plays, available, chances, gains=gains)
+    return np.asarray(np.maximum(-np.asarray(solution.ineqlin.marginals), 0.0))
+
+
 def range_of_price(
     low: Array, high: Array, bounds: Bounds, plays: int, availability: Availability
 ) -> tuple[float, float]:

@@ -340,6 +340,7 @@ def _able(policy: Policy, world: World, recorder: MetricRecorder) -> bool:
     rules: PolicyRules | None = rules_of(policy)
     return (
         rules is not None
+        and world.environment.contexts is None
         and not (rules.ties == "random" and policy.index.traits.random)  # whose draws would be in another order
         and not (rules.hold.lasts and policy.by_lane)  # which draws for lanes that hold, too
         and not (rules.schedule.lengths and (world.environment.availability.traits.sleeping or rules.hold.lasts))

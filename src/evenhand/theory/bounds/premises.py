@@ -53,9 +53,9 @@ def default_exploration(value: float) -> Premise:
 
 @premise("rewards are drawn at random and lie in [0, 1]")
 def bounded_rewards(policy: Policy, environment: Environment, baseline: Baseline) -> bool:
-    """Neither a log nor an adversary, and a range within [0, 1]."""
+    """Neither a log nor an adversary nor by context, and a range within [0, 1]."""
     rewards, range = environment.rewards, environment.range
-    if range is None or rewards.traits.in_hindsight or rewards.rows is not None:
+    if range is None or environment.contexts is not None or rewards.traits.in_hindsight or rewards.rows is not None:
         return False
     return range[0] >= 0.0 and range[1] <= 1.0
 

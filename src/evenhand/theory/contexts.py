@@ -1,0 +1,179 @@
+"""The best that can be done when the mean rewards in every context are known, with promises and without.
+
+With a chance P(x) of every context x, means μ_i(x) and promises ``L_g ≤ Σ_{i∈g} x_i ≤ U_g`` the optimum over all shares
+y_i(x) is a linear program. Its dual has one price for each promise,
+
+    ``min_{ν≥0} E[the m largest μ_i(x) + q_i] − ν·(L, −U)``,  q_i the prices of the promises that arm i is in,
+
+so the best policy plays, in each context, the arms of the largest ``μ_i(x) + q_i``: a promise is kept where that costs
+least. What it earns in some contexts is measured by the expression in the brackets, whose mean is the optimum and which
+is the same for every policy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from attrs import frozen
+from numpy.typing import NDArray
+
+from evenhand.core.state import Array, Mask, Unit
+from evenhand.environment.availability import Availability
+from evenhand.environment.contexts import SAMPLE
+from evenhand.environment.world import Environment
+from evenhand.policy.merit import Merit
+from evenhand.policy.shares import proportional
+from evenhand.theory.achievable import cutting_planes
+from evenhand.theory.bounded import Bounds, best_bounded_in
+from evenhand.theory.oracle import REDUCED_UP_TO, merits_of
+
+
+@frozen(eq=False)
+class InContext:
+    """What the best policies add to the arms' gains in a context, and what their promises cost on average.
+
+    The rows are for no promises, for the promises, and for the promises with penalties.
+    """
+
+    plays: int
+    prices: Array  # (3, arms)
+    due: Array  # (3,) ``ν·(L, −U)``, reward per round
+    means: Array  # (contexts, arms), of contexts that stand for all
+    chances: Array  # (contexts,)
+    available: Mask  # (contexts, arms)
+    merit: Merit | None = None
+    unit: Unit | None = None
+
+    def best(self, gains: Array, available: Mask | None = None) -> Array:
+        """What the three best policies earn in some contexts, (3, …), given the gains and who can play, (…, arms)."""
+        one = self.prices.reshape(3, *(1,) * (gains.ndim - 1), -1)
+        return np.asarray(_largest(gains + one, self.plays, available) - self.due.reshape(3, *(1,) * (gains.ndim - 1)))
+
+    def fair_shares(self, means: Array, available: Mask | None = None) -> Array:
+        """The shares by merit in some contexts, (…, arms), from means in the user's unit."""
+        assert self.merit is not None
+        if self.unit is not None:
+            means = (means - self.unit.low) / self.unit.width
+        return proportional(merits_of(self.merit, means), self.plays, available)
+
+    @property
+    def deserved(self) -> Array:
+        """The shares by merit, averaged over the contexts, (arms,)."""
+        return np.asarray((self.fair_shares(self.means, self.available) * self.chances[:, np.newaxis]).sum(axis=0))
+
+
+def in_context(
+    environment: Environment, plays: int, weights: Array, bounds: Bounds, penalties: Array | None, merit: Merit | None
+) -> tuple[InContext, Array]:
+    """The best policies in an environment with contexts, and the reward per round of each, (3,).
+
+    Args:
+        environment: with contexts.
+        plays: m.
+        weights: (arms,), factor of each arm's reward.
+        bounds: the promises.
+        penalties: (arms,), price of a missing play of each arm in the bounds; None for none.
+        merit: by which shares are measured, if by any.
+    """
+    means, chances = environment.law
+    means, chances, available = _with_availability(means, chances, environment.availability)
+    gains = means * weights
+    fair = best_prices(gains, chances, plays, bounds, available)
+    prices, due = [np.zeros(gains.shape[1]), fair[0]], [0.0, fair[1]]
+    lax = fair if penalties is None else best_prices(gains, chances, plays, bounds, available, penalties)
+    found = InContext(
+        plays,
+        np.array([*prices, lax[0]]),
+        np.array([*due, lax[1]]),
+        means,
+        chances,
+        available,
+        merit,
+        environment.unit,
+    )
+    return found, np.asarray(found.best(gains, available) @ chances)
+
+
+def best_prices(
+    gains: Array, chances: Array, plays: int, bounds: Bounds, available: Mask, penalties: Array | None = None
+) -> tuple[Array, float]:
+    """What each arm's gain is raised by, (arms,), so that the promises are kept at the least cost, and ``ν·(L, −U)``.
+
+    A small program is solved as it is, a large one in its dual, by cutting planes.
+
+    Args:
+        gains: (contexts, arms), mean reward of a play in each context.
+        chances: (contexts,), probability of each context.
+        plays: m, arms played per round.
+        bounds: floors and caps of arms and groups, which can be kept.
+        available: (contexts, arms), who can play.
+        penalties: (bounds,), price of a play that a floor lacks; None where every promise must be kept.
+
+    Example:
+        >>> from evenhand.theory.bounded import bounds_of
+        >>> gains = np.array([[0.9, 0.8], [0.9, 0.1]])  # the second arm costs less in the first context
+        >>> bounds = bounds_of(2, np.array([0.0, 0.2]), None, [])
+        >>> prices, due = best_prices(gains, np.full(2, 0.5), 1, bounds, np.ones((2, 2), dtype=bool))
+        >>> prices.round(3), round(due, 3)
+        (array([0. , 0.1]), 0.02)
+    """
+    count = len(bounds.names)
+    if not count:
+        return np.zeros(gains.shape[1]), 0.0
+    limits = np.concatenate([bounds.floors, -bounds.caps])
+    if penalties is None and gains.size <= REDUCED_UP_TO:
+        prices = best_bounded_in(gains, chances, bounds, plays, available)
+    else:
+        top = np.full(count, 1.0 + 2.0 * float(np.ptp(gains)) + 2.0 * float(np.abs(gains).max()))
+        most = np.concatenate([top if penalties is None else penalties, top, [0.0]])
+
+        def follow(priority: Array) -> Array:
+            """The plays of the promises, and the reward, of the policy with some prices."""
+            played = _played(gains + bounds.members @ (priority[:count] - priority[count:-1]), plays, available)
+            places, ranks = np.nonzero(played >= 0)
+            arms, weights = played[places, ranks], chances[places]
+            shares = bounds.members.T @ np.bincount(arms, weights, minlength=gains.shape[1])
+            return np.concatenate([shares, -shares, [float(weights @ gains[places, arms])]])
+
+        reward = np.concatenate([np.zeros(2 * count), [1.0]])
+        prices = cutting_planes(reward, np.append(limits, 0.0), follow, most).prices[:-1]
+    raised = bounds.members @ (prices[:count] - prices[count:])
+    return np.asarray(raised), float(prices @ limits)
+
+
+def _played(priority: Array, plays: int, available: Mask) -> NDArray[np.intp]:
+    """The m available arms of the highest priority in each context, (contexts, m); −1 where there are fewer."""
+    worth = np.where(available, priority, -np.inf)
+    best = worth.argmax(axis=1)[:, np.newaxis] if plays == 1 else np.argsort(-worth, axis=1, kind="stable")[:, :plays]
+    return np.where(np.take_along_axis(available, best, axis=1), best, -1)
+
+
+def _largest(values: Array, plays: int, available: Mask | None) -> Array:
+    """The sum of the m largest values of the available arms, (…,)."""
+    worth = values if available is None else np.where(available, values, -np.inf)
+    if plays == 1:
+        top = worth.max(axis=-1)
+        return top if available is None else np.where(np.isfinite(top), top, 0.0)
+    top = -np.sort(-worth, axis=-1)[..., :plays]
+    return np.asarray(np.where(np.isfinite(top), top, 0.0).sum(axis=-1))
+
+
+def _with_availability(means: Array, chances: Array, availability: Availability) -> tuple[Array, Array, Mask]:
+    """The law of contexts and available arms: exact where both can be listed, else with drawn sets of arms."""
+    arms = means.shape[1]
+    if not availability.traits.sleeping:
+        return means, chances, np.ones(means.shape, dtype=bool)
+    logged = availability.logged
+    if logged is not None and len(logged) == len(means):
+        return means, chances, logged
+    listed = availability.distribution(arms) if logged is None else (logged, np.full(len(logged), 1.0 / len(logged)))
+    if listed is not None and len(listed[0]) * len(means) <= SAMPLE:
+        every = np.repeat(means, len(listed[0]), axis=0), np.outer(chances, listed[1]).ravel()
+        return *every, np.tile(listed[0], (len(means), 1))
+    if logged is not None:
+        return means, chances, np.resize(logged, means.shape)
+    times = -(-SAMPLE // len(means))
+    means, chances = np.tile(means, (times, 1)), np.tile(chances, times) / times
+    drawn: Any = availability.draw(np.random.default_rng(1), np.arange(len(means))[:, np.newaxis], 1)
+    return means, chances, np.broadcast_to(drawn, (len(means), 1, arms))[:, 0]
