@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.core.errors import HINTED, EvenhandError, nearest
-from evenhand.core.state import Array, Mask
+from evenhand.core.state import ALL_AVAILABLE, Array, Mask, Observation
+
+LISTINGS, FEW = 20, 100  # of so many lists of at most so many names it is remembered which arms they are
 
 
 class Available(NamedTuple):
@@ -20,11 +22,14 @@ class Available(NamedTuple):
     mask: Mask | None  # the same for a policy: None where all arms can play
     packed: bytes  # the same as packed bits
     size: int  # how many they are
+    observation: Observation  # what a policy without features knows of the round
 
     @classmethod
     def of(cls, arms: Mask) -> Available:
         """From a mask, (arms,)."""
-        return cls(arms, None if arms.all() else arms, np.packbits(arms).tobytes(), int(np.count_nonzero(arms)))
+        packed, size = np.packbits(arms).tobytes(), int(np.count_nonzero(arms))
+        mask = None if size == len(arms) else arms
+        return cls(arms, mask, packed, size, ALL_AVAILABLE if mask is None else Observation(mask))
 
 
 class Arms:
@@ -37,6 +42,7 @@ class Arms:
         self.active = np.ones(len(names), dtype=bool)  # (arms,) False where an arm is retired
         self.active[[self.place[arm] for arm in self.retired]] = False
         self.all = Available.of(self.active)
+        self._listed: dict[tuple[Any, ...], Available] = {}
 
     def __len__(self) -> int:
         """Number of arms, retired ones included."""
@@ -61,7 +67,23 @@ class Arms:
             return self.all
         if isinstance(names, str) or not np.iterable(names):
             raise EvenhandError(f"available must be a list of names of arms, got {names!r}")
-        listed, mask = list(names), np.zeros(len(self), dtype=bool)
+        listed = tuple(names)
+        if len(listed) > FEW:
+            return self._available(listed)
+        try:
+            known = self._listed.get(listed)
+        except TypeError:  # no names
+            known = None
+        if known is None:
+            known = self._available(listed)
+            if len(self._listed) == LISTINGS:
+                self._listed.clear()
+            self._listed[tuple(self.names[self.place[arm]] for arm in listed)] = known  # texts that are there anyway
+        return known
+
+    def _available(self, listed: tuple[Any, ...]) -> Available:
+        """The arms that can play, by names that are not known yet to be right."""
+        mask = np.zeros(len(self), dtype=bool)
         if not listed:
             raise EvenhandError("available is empty; name at least one arm, or leave it out for all")
         try:
@@ -77,6 +99,7 @@ class Arms:
         if self.retired and not self.active[places].all():
             for arm in listed:
                 self.check_active(arm, "bring it back before it can be available")
+        mask.setflags(write=False)  # as others are given it, too
         return Available.of(mask)
 
 

@@ -14,7 +14,7 @@ from evenhand.bandit.record import Record
 from evenhand.bandit.rewards import close
 from evenhand.bandit.scores import FAINT, GUESS, UNCOUNTED
 from evenhand.core.errors import EvenhandError
-from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback, Observation, State
+from evenhand.core.state import Array, Decision, Feedback, Observation, State
 from evenhand.messages import answers
 from evenhand.messages.answers import ArmPropensity, moment
 from evenhand.policy.accounts import owed
@@ -39,7 +39,7 @@ def decide(
     ``seen`` is what was made of the features before, of a round among many.
     """
     able = record.arms.all if available is None else record.arms.available(available)
-    observation = ALL_AVAILABLE if able.mask is None else Observation(able.mask)
+    observation = able.observation
     noted: Notes = ()
     if record.contexts is not None:
         observation, noted = seen or record.contexts.observation(features, arms, able, record.arms.names)
@@ -55,7 +55,8 @@ def decide(
     names, places, round = record.arms.names, decision.played.nonzero()[0].tolist(), decision.round
     if len(places) > 1:
         places.sort(key=decision.inclusion.item, reverse=True)  # stable: equal ones stay in the order of the arms
-    listed = [names[place] for place in np.flatnonzero(able.arms).tolist()] if estimate or available is not None else []
+    wanted = estimate or (available is not None and facts is not None)
+    listed = [names[place] for place in np.flatnonzero(able.arms).tolist()] if wanted else []
     known: Propensities = {}
     if estimate:
         seed = (record.seed, round)

@@ -299,9 +299,10 @@ class BetaSample(Index):
         sums, counts = self.successes(state)
         available = observation.available
         a, b = shapes(self.prior)
-        if available is None and sums.ndim == 1 and len(sums) <= FEW and isinstance(a, float):
-            draw, rows = rng.beta, zip(sums.tolist(), counts.tolist(), strict=True)
-            return np.array([draw(a + one, b + count - one) for one, count in rows])
+        if sums.ndim == 1 and len(sums) <= FEW and isinstance(a, float):
+            draw, awake = rng.beta, [True] * len(sums) if available is None else available.tolist()
+            rows = zip(sums.tolist(), counts.tolist(), awake, strict=True)
+            return np.array([draw(a + one, b + count - one) if able else 0.0 for one, count, able in rows])
         won, lost = a + sums, b + counts - sums
         if available is None:
             return rng.beta(won, lost)
