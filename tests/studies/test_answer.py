@@ -38,6 +38,15 @@ def test_the_best_is_of_those_that_kept_their_promises(results: SweepResults) ->
     assert results.answer[2].startswith("Of those that surely kept all promises, LFG with η = 0.1 earned most in 2 of")
 
 
+def test_who_promises_nothing_is_no_rival_of_who_does(config: dict[str, Any]) -> None:
+    del config["environment"]["fractions"]
+    config["policies"] = [{"label": "A", "algorithm": "fucb", "fractions": 0.2}, {"label": "B", "algorithm": "ucb1"}]
+    results = sweep(config | {"horizon": 500, "lanes": 20}, {"policies.A.tolerance": [0.0, 1.0]})
+    assert "B promised no share." in results.answer
+    assert results.choices().iloc[0]["policy"] == "A"
+    assert results.answer[2].startswith("Of those that surely kept all promises, A with tolerance =")
+
+
 def test_nobody_is_best_where_nobody_kept(config: dict[str, Any]) -> None:
     config["environment"]["fractions"], config["policies"] = [0.0, 0.45], ["ucb1"]
     text = sweep(config | {"horizon": 2000, "lanes": 20}, {"seed": [1, 2]}).answer

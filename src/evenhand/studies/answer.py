@@ -41,9 +41,11 @@ def choices(results: SweepTables) -> pd.DataFrame:
     import pandas as pd
 
     worlds: dict[tuple[str, ...], dict[Any, _Played]] = {}
-    for one in _played(results):
+    played = _played(results)
+    wanted = "kept" if any(one.verdict for one in played) else ""  # who promises nothing is no rival of who does
+    for one in played:
         worlds.setdefault(one.world, {})[one.choice] = one
-    ranks = [_ranked(list(found.values())) for found in worlds.values()]
+    ranks = [_ranked([one for one in found.values() if one.verdict == wanted]) for found in worlds.values()]
     found_choices = dict.fromkeys(one.choice for found in worlds.values() for one in found.values())
     rows = []
     for choice in found_choices:
@@ -86,9 +88,8 @@ def world_of(results: SweepTables, unit: Unit) -> tuple[str, ...]:
     return tuple(short(values.get(name, "")) for name, labels in results.study.concerned.items() if not labels)
 
 
-def _ranked(found: Sequence[_Played]) -> dict[Any, tuple[Array, bool]]:
-    """Of those that kept their promises: how far behind the best each is, (lanes,), and whether that may be chance."""
-    kept = [one for one in found if one.verdict in ("kept", "")]
+def _ranked(kept: Sequence[_Played]) -> dict[Any, tuple[Array, bool]]:
+    """How far behind the best of them each is, (lanes,), and whether that may be chance."""
     if not kept:
         return {}
     best = max(kept, key=lambda one: float(one.reward.mean()))
