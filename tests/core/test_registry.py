@@ -84,6 +84,7 @@ FULL: dict[str, list[dict[str, Any]]] = {
             "delta": 0.1,
             "scale": 0.25,
         },
+        {"kind": "logistic_ts", "model": "shared", "ridge": 0.5, "scale": 0.25},
         {"kind": "exponential_weights", "mixing": {"kind": "constant", "gamma": 0.25}, "scale": 3.5},
         {
             "kind": "window_weights",

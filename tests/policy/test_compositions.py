@@ -46,6 +46,7 @@ PARTS: dict[str, list[dict[str, Any]]] = {
         {"kind": "lin_ucb"},
         {"kind": "lin_ucb", "model": "shared", "evidence": "pessimistic", "cutoff": 5, "radius": "theorem"},
         {"kind": "lin_ts", "model": "hybrid"},
+        {"kind": "logistic_ts"},
         {"kind": "lin_ts", "evidence": {"kind": "forgetting", "discount": 0.9}, "scale": "theorem"},
     ],
     "fairness": [

@@ -33,6 +33,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "evenhand.policy.best_chance",
         "evenhand.policy.reward_rates",
         "evenhand.policy.contextual",
+        "evenhand.policy.logistic",
     ),
     "evidence": ("evenhand.policy.evidence", "evenhand.policy.forgetting", "evenhand.policy.since_change"),
     "confidence": ("evenhand.policy.confidence", "evenhand.policy.doubt"),

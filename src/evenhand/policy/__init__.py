@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from evenhand.policy.index import Mean as Mean
     from evenhand.policy.inverse_gap import InverseGap as InverseGap
     from evenhand.policy.kl import KLUCB as KLUCB
+    from evenhand.policy.logistic import LogisticTS as LogisticTS
     from evenhand.policy.mixing import Constant as Constant
     from evenhand.policy.mixing import DoubledHorizon as DoubledHorizon
     from evenhand.policy.mixing import Doubling as Doubling

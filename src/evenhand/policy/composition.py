@@ -738,7 +738,7 @@ def parts_in(part: Any) -> Iterator[PolicyPart]:
 def _check_features(feedback: Feedback) -> None:
     """Refuse rewards without the features of their pulls."""
     answers = feedback.answers
-    if np.any(feedback.received) and (answers is None or answers.situation is answers.arms is None):
+    if (answers is None or answers.situation is answers.arms is None) and np.any(feedback.received):
         raise EvenhandError(
             "the policy learns from features: give each reward those of its pull, "
             "Feedback(received, rewards, answers=Answers(places, delays, rewards, situation, arms))"

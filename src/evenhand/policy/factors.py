@@ -64,16 +64,19 @@ class Roots:
         u = times(root, vectors)
         h = times(root.swapaxes(-1, -2), u)
         s = dot(u, u)
+        grown = 1.0 + s
+        q = np.sqrt(grown)
         # (V + λI) h = φ; the product with h is how wrong s is. NaN fails the comparison, too.
-        residual = times(sums[places], h) + ridge * h - (1.0 + s)[..., np.newaxis] * vectors
-        fine = np.abs(dot(h, residual)) <= TOLERANCE * s * (1.0 + s)
-        self.age[places] += 1
-        q = np.sqrt(1.0 + s)
+        residual = times(sums[places], h)
+        residual += ridge * h
+        residual -= grown[..., np.newaxis] * vectors
+        fine = np.abs(dot(h, residual)) <= TOLERANCE * s * grown
         root -= (u / (q * (q + 1.0))[..., np.newaxis])[..., np.newaxis] * h[..., np.newaxis, :]
         if vectors.ndim > 1:
             self.root[places] = root
         self.growth[places] += np.log1p(s)
-        due = ~fine | (self.age[places] >= RENEWAL)
+        self.age[places] += 1
+        due = np.logical_or(~fine, self.age[places] >= RENEWAL)
         if due.any():
             self.renew(np.atleast_1d(places)[np.atleast_1d(due)], sums, ridge)
         return h, s
@@ -99,7 +102,7 @@ def times(matrix: Array, vector: Array) -> Array:
 
 def dot(one: Array, other: Array) -> Array:
     """``vᵀw`` for one pair, or for each of a stack; () or (…)."""
-    return np.asarray(one @ other) if one.ndim == 1 else times(one[..., np.newaxis, :], other)[..., 0]
+    return np.asarray(np.vecdot(one, other))
 
 
 def solved(root: Array, right: Array) -> Array:

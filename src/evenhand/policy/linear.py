@@ -33,13 +33,14 @@ from evenhand.core.state import Array, Observation, Shape
 from evenhand.policy.factors import RENEWAL, Roots, dot, solved, times
 
 Block: TypeAlias = Any  # what a model has, or None in one that does without it
-At: TypeAlias = Any  # an int, an array of places of which each is there once, or a list of any places
+At: TypeAlias = Any  # an int, an array of places of which each is there once, or `_Runs`
 
 MODELS = ("disjoint", "shared", "hybrid")
 FLOOR = 1e-8  # the smallest ridge, in units of |φ|²: with a million plays a matrix still has digits to spare
 LARGEST = 1 << 30  # bytes of the sums of one state
 BULK = 16  # plays of one lane that come together, from which on roots are computed afresh
-AT_ONCE = 1 << 20  # numbers in the products that are made together
+AT_ONCE = 1 << 15  # numbers in the products that are made together, so that they stay in the cache of the processor
+WIDE = 8  # numbers in a row from which on rows are added one after another; fewer might be added in pairs
 
 
 @dataclass(slots=True)
@@ -193,11 +194,9 @@ class LinearModel:
 
     def check(self, situation: Array, arms: Array) -> None:
         """Refuse features for which the ridge is too small: of it nothing would be left with rounding."""
-        largest = np.abs(situation).max(initial=0.0), np.abs(arms).max(initial=0.0)
-        bound = self.columns[0] * largest[0] * largest[0] + self.columns[1] * largest[1] * largest[1]
-        if self.ridge >= FLOOR * bound:  # at least |φ|², so that most features need no closer look
-            return
-        norm = np.square(situation).sum(axis=-1).max(initial=0.0) + np.square(arms).sum(axis=-1).max(initial=0.0)
+        norm = dot(situation, situation).max(initial=0.0) if situation.ndim > 1 else situation @ situation
+        if self.columns[1]:
+            norm = norm + dot(arms, arms).max(initial=0.0)
         if not self.ridge >= FLOOR * norm:
             raise EvenhandError(
                 f"a ridge of {self.ridge:g} is too small for features of length {np.sqrt(norm):.3g}: give them a scale "
@@ -223,18 +222,15 @@ class LinearModel:
         if number == 1:
             self._add(sums, plays.some(0), counts, pays)
             return
-        turns = _turns(plays.lanes)
-        if (last := int(turns.max())) < BULK:
+        turns = turns_of(plays.lanes)
+        if (last := int(turns.max())) < max(BULK, self.arms if self.own else 0):
             for turn in range(last + 1):
                 self._add(sums, plays.some(turns == turn), counts, pays)
             return
-        sums.solved = None
-        step = max(AT_ONCE // (self.own + self.common) ** 2, 1)
-        for first in range(0, number, step):
-            some = plays.some(slice(first, first + step))
-            x, z = self.split(some.situation, some.features)
-            lanes, places = some.lanes, some.lanes * self.arms + some.arms
-            self._sum(sums, lanes.tolist(), places.tolist(), x, z, some.rewards if pays else None, counts)
+        sums.solved = None  # to solve all anew costs less than so many updates
+        x, z = self.split(plays.situation, plays.features)
+        places = _Runs(plays.lanes * self.arms + plays.arms)
+        self._sum(sums, _Runs(plays.lanes), places, x, z, plays.rewards if pays else None, counts)
 
     def _add(self, sums: Sums, plays: Plays, counts: bool, pays: bool) -> None:
         """Add a single play, or plays of lanes of which each is there once."""
@@ -251,21 +247,22 @@ class LinearModel:
 
     def _sum(self, sums: Sums, lanes: At, places: At, x: Array, z: Array, rewards: Any, counts: bool) -> None:
         """Add plays to the sums."""
+        products: list[tuple[Block, At, Array, Array]] = []
         if counts:
-            for matrix, at, left, right in (
+            products = [
                 (sums.own, places, x, x),
                 (sums.cross, places, x, z),
                 (sums.common, lanes, z, z),
                 (sums.own_squares, places, x, x),
                 (sums.common_squares, lanes, z, z),
-            ):
-                if matrix is not None:
-                    _increase(_flat(matrix, 2), at, left[..., np.newaxis] * right[..., np.newaxis, :])
+            ]
+        for matrix, at, left, right in products:
+            if matrix is not None:
+                _increase(_flat(matrix, 2), at, left, right)
         if rewards is not None:
-            reward = rewards[..., np.newaxis]
             for vector, at, block in ((sums.own_rewards, places, x), (sums.common_rewards, lanes, z)):
                 if vector is not None:
-                    _increase(_flat(vector, 1), at, block * reward)
+                    _increase(_flat(vector, 1)[..., np.newaxis], at, block, rewards[..., np.newaxis])
 
     def fade(self, sums: Sums, discount: float) -> None:
         """A round passes: every play counts less."""
@@ -411,14 +408,14 @@ class ScoreParts:
         else:
             wide = times(root.reshape(*each, model.own, model.own), self.own)
         wide = wide.reshape(*each, model.own)
-        return np.asarray(np.einsum("...p,...p->...", wide, wide))
+        return dot(wide, wide)
 
     def squares(self) -> Array:
         """The squared widths of the whole scores, (…, arms)."""
         total, model = self.own_squares(), self.model
         if self.arms is not None:
             wide = self._applied(self.solved.common_spread.root.reshape(*model.lead, model.common, model.common))
-            rest = np.einsum("...q,...q->...", wide, wide)
+            rest = dot(wide, wide)
             total = rest if total is None else total + rest
         return np.asarray(total)
 
@@ -459,20 +456,46 @@ def _flat(array: Any, kept: int) -> Array:
     return flat
 
 
-def _increase(target: Array, at: At, values: Array) -> None:
-    """Add values at some places, one after another where a place is there twice."""
-    if isinstance(at, list):
-        for place, value in zip(at, values, strict=True):
-            target[place] += value
+class _Runs:
+    """Places of which some are there several times: an order in which they stand together, and where each begins."""
+
+    def __init__(self, places: NDArray[np.intp]) -> None:
+        self.order = np.argsort(places, kind="stable")
+        ordered = places[self.order]
+        self.first = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+        self.sizes = np.diff(np.append(self.first, len(places)))
+        self.places = ordered[self.first]
+
+
+def _increase(target: Array, at: At, left: Array, right: Array) -> None:
+    """Add ``vwᵀ`` at some places, one after another where a place is there several times."""
+    if isinstance(at, _Runs):
+        _increase_in_order(target, at, left[at.order], right[at.order])
+        return
+    product = left[..., np.newaxis] * right[..., np.newaxis, :]
+    if isinstance(at, np.ndarray):
+        target[at] += product
     else:
-        target[at] += values
+        one = target[at]
+        one += product
 
 
-def _turns(lanes: NDArray[np.intp]) -> NDArray[np.intp]:
+def _increase_in_order(target: Array, runs: _Runs, left: Array, right: Array) -> None:
+    """Add ``vwᵀ`` place by place, those of each place in their order."""
+    size = target[0].size
+    step = max(AT_ONCE // size, 1)
+    terms = np.empty((step + 1, *target.shape[1:]))
+    for place, first, number in zip(runs.places, runs.first, runs.sizes, strict=True):
+        for start in range(first, first + number, step):
+            some = slice(start, min(start + step, first + number))
+            used = terms[: some.stop - start + 1]
+            used[0] = target[place]
+            np.multiply(left[some, :, np.newaxis], right[some, np.newaxis], out=used[1:])
+            target[place] = used.sum(axis=0) if size >= WIDE else np.add.accumulate(used)[-1]
+
+
+def turns_of(lanes: NDArray[np.intp]) -> NDArray[np.intp]:
     """How often each lane stands before its place, (n,)."""
-    order = np.argsort(lanes, kind="stable")
-    ordered = lanes[order]
-    first = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    turns = np.empty(len(lanes), dtype=np.intp)
-    turns[order] = np.arange(len(lanes)) - np.repeat(first, np.diff(np.append(first, len(lanes))))
+    runs, turns = _Runs(lanes), np.empty(len(lanes), dtype=np.intp)
+    turns[runs.order] = np.arange(len(lanes)) - np.repeat(runs.first, runs.sizes)
     return turns
