@@ -76,7 +76,7 @@ def live(clients: list[Client], name: str, rounds: int) -> None:
         if not left:
             client, left = chance.choice(clients), chance.randint(1, LONGEST_TURN)
         left -= 1
-        decision = client.decide(name, chance.sample(ARMS, 3) if chance.random() < 0.3 else None)
+        decision = client.decide(name, available=chance.sample(ARMS, 3) if chance.random() < 0.3 else None)
         if name.endswith("totals"):
             client.total(name, chance.random())
         elif chance.random() < 0.8:

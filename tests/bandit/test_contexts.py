@@ -11,7 +11,7 @@ from attrs import frozen
 
 from evenhand import Bandit, EvenhandError, Features, Feedback, Observation, Round, State, StateError, Traits
 from evenhand.bandit.contexts import Contexts, Elsewhere
-from evenhand.bandit.decisions import decide, decide_many
+from evenhand.bandit.decisions import decide
 from evenhand.bandit.replay import replay_decision, replay_expiry, replay_rewards
 from evenhand.bandit.rewards import close
 from evenhand.changes import AddArm, Erase, Redeclare
@@ -338,14 +338,6 @@ def test_a_log_without_the_features_says_so() -> None:
     copy.contexts.forget([1])
     with pytest.raises(StateError, match="the features of decision 1 are erased"):
         replay_rewards(copy, "1", {"tea": 1.0}, (), 0.0)
-
-
-def test_facts_of_many_rounds_stand_in_their_order() -> None:
-    bandit, rounds = of(SITUATION), [Round({"country": "DE", "age": age}) for age in (10, 200)]
-    facts: list[dict[str, Any]] = [{}, {}]
-    decide_many(bandit._record, rounds, 0.0, facts=facts)
-    assert [one["pull"].values[-1] for one in facts] == [0.1, 1.0]
-    assert [one["pull"].noted for one in facts] == [(), (("age", "cut"),)]
 
 
 # --- Other declarations -----------------------------------------------------------------------------------------------

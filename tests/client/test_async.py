@@ -15,6 +15,7 @@ from evenhand.changes import AddArm, Promise
 from evenhand.client import AsyncClient, Client, ServiceError, Unavailable
 from evenhand.client.leases import LeasedDecisions
 from evenhand.core.errors import DataError, EvenhandError
+from evenhand.messages.requests import Round
 from tests.client.test_client import (
     CHANGED,
     DECIDED,
@@ -100,10 +101,10 @@ CALLS: list[tuple[str, Ask, list[Any]]] = [
     ),
     ("describe", lambda c: c.describe("drinks"), [DESCRIPTION]),
     ("arms", lambda c: c.arms("drinks"), [{"arms": [ARM], "next": "1"}, {"arms": [ARM], "next": None}]),
-    ("decide", lambda c: c.decide("drinks", ["tea"], idempotency_key="a"), [{"decisions": [DECIDED]}]),
+    ("decide", lambda c: c.decide("drinks", available=["tea"], idempotency_key="a"), [{"decisions": [DECIDED]}]),
     (
         "decide_many",
-        lambda c: c.decide_many("drinks", [["tea"], None], idempotency_key="a"),
+        lambda c: c.decide_many("drinks", [Round(available=["tea"]), Round()], idempotency_key="a"),
         [{"decisions": [DECIDED] * 2}],
     ),
     ("decision", lambda c: c.decision("drinks", "7"), [OUTCOME]),
@@ -202,7 +203,7 @@ def test_errors_are_those_of_the_client() -> None:
         run(of(refusal(409, "closed", "it decides no more")), lambda client: client.decide("drinks"))
     assert (refused.value.code, refused.value.status) == ("closed", 409)
     with pytest.raises(EvenhandError, match="must be a list of arms"):
-        run(of(decided()), lambda client: client.decide("drinks", "tea"))
+        run(of(decided()), lambda client: client.decide("drinks", available="tea"))
 
 
 def test_events_go_through_all_pages() -> None:

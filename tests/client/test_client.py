@@ -39,6 +39,7 @@ from evenhand.messages.answers import (
 )
 from evenhand.messages.changes import ChangeRecord
 from evenhand.messages.problem import Detail
+from evenhand.messages.requests import Round
 
 SECRET = "evh_" + "s3cret" * 7 + "x"
 URL = "http://decisions.test:8000"
@@ -142,7 +143,7 @@ def of(*answers: Answer, takes: float = 0.0) -> Outside:
 
 def test_decide_asks_and_reads() -> None:
     outside = of(decided())
-    got = outside.client().decide("drinks", ["tea", "mate"], propensities=True)
+    got = outside.client().decide("drinks", available=["tea", "mate"], propensities=True)
     tea, mate = ArmPropensity("tea", 0.75, 0.0), ArmPropensity("mate", 0.5, 0.25)
     assert got == Decision("7", 7, moment(1790000000.5), (tea, mate), 2, (tea,))
     assert got.names == ("tea", "mate")
@@ -153,14 +154,14 @@ def test_decide_asks_and_reads() -> None:
     assert outside.bodies() == [{"count": 1, "available": ["tea", "mate"], "propensities": True}]
 
 
-def test_decide_many_takes_a_count_or_who_is_available_in_each_round() -> None:
+def test_decide_many_takes_a_count_or_what_is_known_of_each_round() -> None:
     outside = of(decided({"id": "7"}, {"id": "8", "propensities": None}))
     client = outside.client()
     assert [one.id for one in client.decide_many("drinks", np.int64(2))] == ["7", "8"]
-    client.decide_many("drinks", [("tea",), None])
+    client.decide_many("drinks", [Round(available=["tea"]), Round()])
     assert outside.bodies() == [
-        {"count": 2, "available": None, "propensities": False},
-        {"rounds": [["tea"], None], "propensities": False},
+        {"count": 2, "propensities": False},
+        {"rounds": [{"available": ["tea"]}, {}], "propensities": False},
     ]
 
 
@@ -373,7 +374,7 @@ def test_one_pool_of_connections_is_closed_with_the_client() -> None:
 
 WRITES: list[Callable[..., Any]] = [
     lambda client, **key: client.decide("drinks", **key),
-    lambda client, **key: client.decide_many("drinks", [None], **key),
+    lambda client, **key: client.decide_many("drinks", [Round()], **key),
     lambda client, **key: client.reward("drinks", "7", {"tea": 1.0}, **key),
     lambda client, **key: client.reward_many("drinks", [("7", {"tea": 1.0})], **key),
     lambda client, **key: client.total("drinks", 1.0, **key),
@@ -794,9 +795,14 @@ def test_what_json_cannot_say_is_refused() -> None:
     with pytest.raises(EvenhandError, match="cannot be sent as JSON"):
         client.reward("drinks", "7", {"\udcff": 1.0})
     with pytest.raises(EvenhandError, match="'tea'"):
-        client.decide("drinks", "tea")
+        client.decide("drinks", available="tea")
+    wrong: Any = ["tea"]
+    with pytest.raises(EvenhandError, match=r"features must be a table .*arms that can play are given as available="):
+        client.decide("drinks", wrong)
+    with pytest.raises(EvenhandError, match="a round must be a Round"):
+        client.decide_many("drinks", [wrong])
     with pytest.raises(EvenhandError, match="not both"):
-        client.decide_many("drinks", [["tea"]], available=["tea"])
+        client.decide_many("drinks", [Round()], available=["tea"])
     assert not outside.requests
 
 

@@ -30,6 +30,7 @@ from evenhand.client import transport as connection
 from evenhand.client.leases import column_of
 from evenhand.client.tries import Transient, Tries
 from evenhand.messages.answers import Plan
+from evenhand.messages.requests import Round
 from evenhand.messages.words import Words
 from evenhand.service.store import Store
 from tests.service.running import Launcher, Server
@@ -111,7 +112,7 @@ def test_infinite_parameters_arrive(client: Client) -> None:
 def test_batches(client: Client, drinks: str) -> None:
     first = client.decide_many(drinks, 3, available=["tea"])
     assert [(one.id, one.names) for one in first] == [("1", ("tea",)), ("2", ("tea",)), ("3", ("tea",))]
-    second = client.decide_many(drinks, [["coffee"], ["tea", "coffee"]])
+    second = client.decide_many(drinks, [Round(available=["coffee"]), Round(available=["tea", "coffee"])])
     assert [one.id for one in second] == ["4", "5"]
     assert second[0].names == ("coffee",)
     results = client.reward_many(drinks, [("1", {"tea": 1}), ("4", {"coffee": 0.5, "tea": 0.5}), ("6", {"tea": 1.0})])
@@ -198,7 +199,7 @@ def test_totals(client: Client) -> None:
         (lambda client, name: client.audit("nothing"), "unknown_allocation"),
         (lambda client, name: client.decide("nothing"), "unknown_allocation"),
         (lambda client, name: client.describe("a/b"), "not_found"),
-        (lambda client, name: client.decide(name, ["milk"]), "invalid"),
+        (lambda client, name: client.decide(name, available=["milk"]), "invalid"),
         (lambda client, name: client.decide_many(name, 0), "invalid"),
         (lambda client, name: client.decide_many(name, []), "invalid"),
         (lambda client, name: client.decide_many(name, 1001), "too_large"),
@@ -221,7 +222,7 @@ def test_same_key_has_the_same_answer_and_another_request_may_not_use_it(client:
     assert client.decide(drinks, idempotency_key="order-17") == first
     assert client.describe(drinks).round == 1
     with pytest.raises(ServiceError) as caught:
-        client.decide(drinks, ["tea"], idempotency_key="order-17")
+        client.decide(drinks, available=["tea"], idempotency_key="order-17")
     assert caught.value.code == "key_reused"
 
 

@@ -93,7 +93,7 @@ export function createClient({ url, key, fetch = globalThis.fetch, ...limits }: 
       return decision;
     },
 
-    /** Decide which arms play in the next rounds: `{ count: 3 }`, or `{ rounds: [["tea"], null] }`. */
+    /** Decide which arms play in the next rounds: `{ count: 3 }`, or `{ rounds: [{ available: ["tea"] }, {}] }`. */
     async decideMany(name: string, request: DecisionRequest, options: Once = {}): Promise<Decision[]> {
       const parameters = { params: { path: path({ name }), header: header(options) } };
       const { data } = await http.POST("/v1/allocations/{name}/decisions", { ...parameters, body: request });

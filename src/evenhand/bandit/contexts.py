@@ -174,6 +174,11 @@ class Contexts:
             np.where(arms >= before, arms - before, NEW),
         )
 
+    def settings(self, names: Sequence[str]) -> dict[str, Any]:
+        """The arguments of a bandit that describe them."""
+        given = {name: one for name, one in zip(names, self.arms, strict=True) if one}
+        return {"features": self.features.to_json(), **({"arm_features": given} if given else {})}
+
     # --- saving -------------------------------------------------------------------------------------------------------
 
     def dump(self) -> dict[str, Any]:

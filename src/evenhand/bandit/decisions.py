@@ -93,14 +93,16 @@ def decide(
     return answers.Decision(str(round), round, moment(now), tuple(played), record.version, every)
 
 
-def decide_many(
-    record: Record,
-    rounds: Sequence[Round],
-    now: float,
-    estimate: bool = False,
-    facts: Sequence[dict[str, Any]] | None = None,
-) -> list[answers.Decision]:
-    """Decide several rounds; see `evenhand.bandit.Bandit.decide_many`. ``facts`` has a table for each of them."""
+def decide_many(record: Record, rounds: Sequence[Round], now: float, estimate: bool = False) -> list[answers.Decision]:
+    """Decide several rounds; see `evenhand.bandit.Bandit.decide_many`."""
+    return [
+        decide(record, one.available, now, estimate, None, one.features, one.arms, seen)
+        for one, seen in zip(rounds, checked_rounds(record, rounds), strict=True)
+    ]
+
+
+def checked_rounds(record: Record, rounds: Sequence[Round]) -> list[Seen | None]:
+    """What is seen of rounds, if all can be decided; every fault has a line."""
     faults: list[EvenhandError] = []
     seen: list[Seen | None] = []
     for place, one in enumerate(rounds):
@@ -110,11 +112,7 @@ def decide_many(
             faults.append(error.at("rounds", place))
     if faults:
         raise EvenhandError.together(faults)
-    tables: Sequence[dict[str, Any] | None] = [None] * len(rounds) if facts is None else facts
-    return [
-        decide(record, one.available, now, estimate, table, one.features, one.arms, before)
-        for one, table, before in zip(rounds, tables, seen, strict=True)
-    ]
+    return seen
 
 
 def checked_round(record: Record, round: Round) -> Seen | None:

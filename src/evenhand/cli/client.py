@@ -264,7 +264,7 @@ def decide(
     """
     from evenhand.cli.answers import show_decisions
 
-    decisions = client.decide_many(name, count, available, propensities=propensities, idempotency_key=again)
+    decisions = client.decide_many(name, count, available=available, propensities=propensities, idempotency_key=again)
     return Answer({"decisions": [one.to_json() for one in decisions]}, lambda: show_decisions(decisions))
 
 

@@ -39,6 +39,7 @@ from ..messages.answers import (
     Webhook,
 )
 from ..messages.changes import ChangeRecord
+from ..messages.requests import Round
 from .errors import UnexpectedAnswer
 from .leases import LeasedDecisions
 from .messages import Call, path_to
@@ -74,6 +75,8 @@ def create(
     rewards: tuple[float, float] = (0.0, 1.0),
     start_from: str | Mapping[str, tuple[int, float]] | None = None,
     words: Mapping[str, str] | None = None,
+    features: Mapping[str, Any] | None = None,
+    arm_features: Mapping[str, Mapping[str, Any]] | None = None,
     dry_run: bool = False,
 ) -> Steps[bool | Plan]:
     """Create an allocation.
@@ -93,6 +96,9 @@ def create(
         start_from: evidence that the policy learns from beforehand: the name of another allocation, or by arm the
             number of plays whose rewards are known and the sum of these. It counts for no promise.
         words: the ``unit`` of rewards, and by ``round_name`` and ``arm_name`` what rounds and arms are called.
+        features: what is known before a decision, as the plain form of `evenhand.Features`: ``situation`` and ``arms``,
+            by name a table of a ``kind`` and what it needs.
+        arm_features: values of features that arms have, by arm and name; a decision can give others.
         dry_run: whether to write nothing, and only say what would be done.
 
     Returns:
@@ -119,6 +125,7 @@ def create(
         body["start_from"] = {arm: {"plays": number, "sum": total} for arm, (number, total) in start_from.items()}
     if words and any(words.values()):
         body["words"] = dict(words)
+    body |= {name: dict(one) for name, one in (("features", features), ("arm_features", arm_features)) if one}
     if dry_run:
         return (yield from _send(Call("POST", "/v1/allocations", body, DRY_RUN), Plan))[1]
     status, _ = yield from _send(Call("POST", "/v1/allocations", body), dict[str, Any])
@@ -172,37 +179,45 @@ def arms(name: str) -> Steps[tuple[Arm, ...]]:
 
 def decide(
     name: str,
-    available: Iterable[str] | None = None,
+    features: Mapping[str, Any] | None = None,
     *,
+    arms: Mapping[str, Mapping[str, Any]] | None = None,
+    available: Iterable[str] | None = None,
     propensities: bool = False,
     idempotency_key: str | None = None,
 ) -> Steps[Decision]:
     """Decide which arms play in the next round.
 
     Args:
+        features: of the situation, by name; None where none are declared.
+        arms: features of arms in this round, by arm and name, such as ``{"tea": {"price": 2.5}}``; they go before those
+            that an arm has.
+        available: the arms that can play; None for all that are not retired.
         propensities: whether to return the propensities of all available arms, which takes time if they have no
             closed form.
 
     Returns:
         The decision, with its id, the arms that play, and their propensities where they are known.
     """
-    (decision,) = yield from decide_many(name, 1, available, propensities=propensities, idempotency_key=idempotency_key)
+    known: Any = features, arms, _names(available)
+    body = {"propensities": propensities, "count": 1, **_known(Round(*known))}
+    (decision,) = yield from _decisions(name, body, 1, idempotency_key)
     return decision
 
 
 def decide_many(
     name: str,
-    rounds: SupportsIndex | Sequence[Iterable[str] | None],
-    available: Iterable[str] | None = None,
+    rounds: SupportsIndex | Sequence[Round],
     *,
+    available: Iterable[str] | None = None,
     propensities: bool = False,
     idempotency_key: str | None = None,
 ) -> Steps[tuple[Decision, ...]]:
     """Decide which arms play in the next rounds.
 
     Args:
-        rounds: how many; or for each of them the arms that can play, None for all that are not retired.
-        available: the arms that can play in all of them.
+        rounds: how many; or what is known of each, such as ``Round({"age": 33})``.
+        available: the arms that can play in all of them, where their number is given.
         propensities: as for `decide`.
         idempotency_key: as for `decide`.
 
@@ -212,12 +227,32 @@ def decide_many(
     body: dict[str, Any] = {"propensities": propensities}
     if isinstance(rounds, SupportsIndex):
         count = body["count"] = int(rounds)
-        body["available"] = _names(available)
+        body |= _known(Round(available=_names(available)))
     else:
         if available is not None:
             raise EvenhandError("give the available arms either for each round or for all of them, not both")
-        count, body["rounds"] = len(rounds), [_names(arms) for arms in rounds]
-    answer = yield from _write("POST", path_to(name, "decisions"), body, idempotency_key, answers.Decisions)
+        count, body["rounds"] = len(rounds), [_known(round) for round in rounds]
+    decisions = yield from _decisions(name, body, count, idempotency_key)
+    return decisions
+
+
+def _known(round: Round) -> dict[str, Any]:
+    """What is known of a round, as the body of a request has it."""
+    if not isinstance(round, Round):
+        raise EvenhandError(f"a round must be a Round, such as Round(available=['tea']), got {round!r}")
+    if round.features is not None and not isinstance(round.features, Mapping):
+        raise EvenhandError(
+            f"must be a table of features by name, got {round.features!r}; "
+            "arms that can play are given as available=[…]",
+            "features",
+        )
+    known = {"features": round.features, "arms": round.arms, "available": _names(round.available)}
+    return {name: value for name, value in known.items() if value is not None}
+
+
+def _decisions(name: str, body: Mapping[str, Any], count: int, key: str | None) -> Steps[tuple[Decision, ...]]:
+    """The decisions that a request asks for, so many."""
+    answer = yield from _write("POST", path_to(name, "decisions"), body, key, answers.Decisions)
     decisions = answer.decisions
     if len(decisions) != count:
         raise UnexpectedAnswer(f"{count} decisions were requested, but the answer has {len(decisions)}")

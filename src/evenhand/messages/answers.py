@@ -245,6 +245,8 @@ class Allocation(Answer):
     closed: bool  # whether it decides no more
     created: datetime  # when it was created
     words: Words = Words()  # the unit of rewards, and what rounds and arms are called
+    features: Mapping[str, Any] | None = None  # what is known before a decision, as declared; null: nothing
+    arm_features: Mapping[str, Mapping[str, Any]] | None = None  # of arms, by name; null: none are declared
 
 
 @dataclass(frozen=True)

@@ -74,6 +74,11 @@ class AllocationRequest(Request):
     # or by arm `plays`, the number of plays whose rewards are known, and `sum`, of these
     start_from: AllocationName | Table | None = None
     words: Words | None = None  # the unit of rewards, and what rounds and arms are called
+    # what is known before a decision: `situation` and `arms`, by name a table of a `kind` (`number`, `category`, `flag`
+    # or `vector`) and what it needs, such as `{"kind": "number", "low": 0, "high": 100}`; `crosses`, pairs of names;
+    # and `intercept`; null: nothing
+    features: Table | None = None
+    arm_features: Annotated[dict[ArmName, Table], NAMED] | None = None  # of arms, by name; a decision can give others
 
 
 @dataclass(frozen=True)
@@ -94,26 +99,6 @@ class PriceRequest(Request):
 
 
 @dataclass(frozen=True)
-class CountedRounds(Request):
-    """Decisions for a number of rounds with the same arms available."""
-
-    __pydantic_config__: ClassVar[Json] = like({}, {"count": 3}, {"available": ["tea", "cocoa"], "propensities": True})
-    count: Annotated[Whole, Ge(1)] = 1  # number of rounds
-    available: ArmNames | None = None  # arms that can play; null: all that are not retired
-    propensities: Flag = False  # also estimate propensities that have no closed form
-
-
-@dataclass(frozen=True)
-class ListedRounds(Request):
-    """Decisions for rounds with different arms available."""
-
-    __pydantic_config__: ClassVar[Json] = like({"rounds": [["tea"], None, ["tea", "cocoa"]]})
-    # for each round the arms that can play; null: all that are not retired
-    rounds: Annotated[list[ArmNames | None], MinLen(1), SLICED]
-    propensities: Flag = False  # also estimate propensities that have no closed form
-
-
-@dataclass(frozen=True)
 class Round(Request):
     """What is known of a round before it is decided.
 
@@ -125,8 +110,34 @@ class Round(Request):
     __pydantic_config__: ClassVar[Json] = like({"features": {"age": 33}, "arms": {"tea": {"price": 2.5}}})
     features: Table | None = None  # of the situation, by name; null: none are declared
     # features of arms in this round, by arm and name, which go before those that an arm has
-    arms: dict[ArmName, Table] | None = None
+    arms: Annotated[dict[ArmName, Table], NAMED] | None = None
     available: ArmNames | None = None  # arms that can play; null: all that are not retired
+
+
+@dataclass(frozen=True)
+class CountedRounds(Request):
+    """Decisions for a number of rounds of which the same is known."""
+
+    __pydantic_config__: ClassVar[Json] = like(
+        {}, {"count": 3}, {"features": {"age": 33}}, {"available": ["tea", "cocoa"], "propensities": True}
+    )
+    count: Annotated[Whole, Ge(1)] = 1  # number of rounds
+    features: Table | None = None  # of the situation, by name; null: none are declared
+    # features of arms in these rounds, by arm and name, which go before those that an arm has
+    arms: Annotated[dict[ArmName, Table], NAMED] | None = None
+    available: ArmNames | None = None  # arms that can play; null: all that are not retired
+    propensities: Flag = False  # also estimate propensities that have no closed form
+
+
+@dataclass(frozen=True)
+class ListedRounds(Request):
+    """Decisions for rounds with other features each, or other arms that can play."""
+
+    __pydantic_config__: ClassVar[Json] = like(
+        {"rounds": [{"available": ["tea"]}, {}]}, {"rounds": [{"features": {"age": 33}}, {"features": {"age": 60}}]}
+    )
+    rounds: Annotated[list[Round], MinLen(1), SLICED]
+    propensities: Flag = False  # also estimate propensities that have no closed form
 
 
 @dataclass(frozen=True)

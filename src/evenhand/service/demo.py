@@ -152,7 +152,7 @@ class _Live:
         self._client = client
 
     def decide(self, name: str, available: list[str] | None) -> Decision:
-        return self._client.decide(name, available)
+        return self._client.decide(name, available=available)
 
     def present(self, name: str) -> list[str]:
         return [one.arm for one in self._client.arms(name) if not one.retired]

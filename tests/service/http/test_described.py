@@ -33,7 +33,7 @@ def requests(ask: Asking) -> dict[tuple[str, str], list[Callable[[], httpx.Respo
         ],
         ("post", f"{ROUTE}/decisions"): [
             lambda: ask.post(f"{ONE}/decisions", {}),
-            lambda: ask.post(f"{ONE}/decisions", {"rounds": [["tea"], None], "propensities": True}),
+            lambda: ask.post(f"{ONE}/decisions", {"rounds": [{"available": ["tea"]}, {}], "propensities": True}),
             lambda: ask.post(f"{ONE}/decisions", {"available": ["mate"]}),
             lambda: ask.post(f"{ALL}/films/decisions", {}),
         ],

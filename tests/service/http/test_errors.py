@@ -136,9 +136,9 @@ SENSELESS: list[tuple[str, Any, str]] = [
     ("decisions", {"available": [1]}, "body.available[0]"),
     ("decisions", {"propensities": 1}, "body.propensities"),
     ("decisions", {"rounds": []}, "body.rounds"),
-    ("decisions", {"rounds": [[]]}, "body.rounds[0]"),
-    ("decisions", {"rounds": [["tea"], 5]}, "body.rounds[1]"),
-    ("decisions", {"rounds": [None], "count": 1}, "body.count"),
+    ("decisions", {"rounds": [{"available": []}]}, "body.rounds[0].available"),
+    ("decisions", {"rounds": [{}, 5]}, "body.rounds[1]"),
+    ("decisions", {"rounds": [{}], "count": 1}, "body.count"),
     ("decisions", {"rounds": None}, "body.rounds"),
     ("rewards", {}, "body.rewards"),
     ("rewards", {"rewards": []}, "body.rewards"),
@@ -180,18 +180,24 @@ SAID: list[tuple[str, Any, str]] = [
     ("decisions", {"count": 1.5}, "body.count: must be a whole number"),
     ("decisions", {"cuont": 1}, "body.cuont: there is no field 'cuont'; did you mean 'count'?"),
     *[
-        ("decisions", {name: "x"}, f"body.{name}: there is no field {name!r}; known: count, available, propensities")
-        for name in ("context", "unit", "features")
+        (
+            "decisions",
+            {name: "x"},
+            f"body.{name}: there is no field {name!r}; known: count, features, arms, available, propensities",
+        )
+        for name in ("context", "unit")
     ],
-    ("decisions", {"rounds": [None], "count": 1}, "body.count: give either 'count' or 'rounds', not both"),
+    ("decisions", {"features": "x"}, "body.features: must be an object"),
+    ("decisions", {"arms": {"tea": 3}}, "body.arms.tea: must be an object"),
+    ("decisions", {"rounds": [{}], "count": 1}, "body.count: give either 'count' or 'rounds', not both"),
     (
         "decisions",
-        {"rounds": [None], "available": ["tea"]},
+        {"rounds": [{}], "available": ["tea"]},
         "body.available: give either 'available' or 'rounds', not both",
     ),
     (
         "decisions",
-        {"rounds": [None], "propensity": True},
+        {"rounds": [{}], "propensity": True},
         "body.propensity: there is no field 'propensity'; did you mean 'propensities'?",
     ),
     ("decisions", {"available": [" "]}, "body.available[0]: must have a character other than spaces"),

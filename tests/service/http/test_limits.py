@@ -64,7 +64,7 @@ def test_a_length_over_the_limit_is_enough(small: Asking, length: str) -> None:
     [
         ("decisions", {"count": 4}),
         ("decisions", {"count": 10**15}),
-        ("decisions", {"rounds": [None] * 4}),
+        ("decisions", {"rounds": [{}] * 4}),
         ("rewards", {"rewards": [{"decision": "1", "rewards": {"tea": 1}}] * 4}),
     ],
 )
@@ -75,7 +75,7 @@ def test_a_batch_over_the_limit_is_refused_whole(small: Asking, route: str, body
 
 def test_a_batch_up_to_the_limit_is_taken(small: Asking) -> None:
     assert len(small.post(f"{ONE}/decisions", {"count": 3}).json()["decisions"]) == 3
-    assert len(small.post(f"{ONE}/decisions", {"rounds": [None] * 3}).json()["decisions"]) == 3
+    assert len(small.post(f"{ONE}/decisions", {"rounds": [{}] * 3}).json()["decisions"]) == 3
 
 
 def test_arms_up_to_the_limit(small: Asking) -> None:

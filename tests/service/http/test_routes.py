@@ -94,6 +94,8 @@ def test_an_allocation_is_described_as_it_was_created(drinks: Asking) -> None:
     described = drinks.get(ONE).json()
     assert described.pop("created").startswith("20")
     assert described == {
+        "features": None,
+        "arm_features": None,
         "name": "drinks",
         "algorithm": "fucb",
         "arms": ["tea", "coffee", "cocoa"],
@@ -336,7 +338,7 @@ def test_a_closed_allocation_decides_no_more(drinks: Asking) -> None:
 
 def test_who_can_play_is_heeded(drinks: Asking) -> None:
     assert [names(one) for one in decide(drinks, count=2, available=["cocoa"])] == [["cocoa"]] * 2
-    decisions = decide(drinks, rounds=[["tea"], None, ["coffee", "cocoa"]])
+    decisions = decide(drinks, rounds=[{"available": ["tea"]}, {}, {"available": ["coffee", "cocoa"]}])
     # Coffee is owed 0.2 · 3 plays, cocoa is ahead; then coffee is ahead of 0.2 · 4, and cocoa has two of them.
     assert names(decisions[0]) == ["tea"]
     assert names(decisions[1]) == ["coffee"]
@@ -348,7 +350,7 @@ def test_who_can_play_is_heeded(drinks: Asking) -> None:
     [
         ({"available": ["water"]}, 422, "invalid"),
         ({"available": ["tea", "tea"]}, 422, "invalid"),
-        ({"rounds": [["tea"], ["water"]]}, 422, "invalid"),
+        ({"rounds": [{"available": ["tea"]}, {"available": ["water"]}]}, 422, "invalid"),
     ],
 )
 def test_a_request_that_cannot_be_met_decides_nothing(
@@ -374,7 +376,7 @@ def test_propensities_are_returned_on_request(ask: Asking) -> None:
 
 def test_a_decision_shows_what_came_of_it(ask: Asking) -> None:
     ask.post(ALL, DRINKS | {"plays": 2, "window": 1e6, "missing": "lost"})
-    (made, _) = decide(ask, rounds=[["tea", "cocoa"], None])
+    (made, _) = decide(ask, rounds=[{"available": ["tea", "cocoa"]}, {}])
     refused(ask.get(f"{ONE}/decisions/3"), 404, "unknown_decision")
     reward(ask, ("1", {"tea": 1.0}))
     shown = ask.get(f"{ONE}/decisions/1").json()

@@ -57,7 +57,7 @@ def make(server: Server, name: str, arms: list[str], fractions: dict[str, float]
 
 
 def decide(server: Server, name: str, count: int, available: list[str] | None = None) -> list[dict[str, Any]]:
-    body = {"count": count} if available is None else {"rounds": [available] * count}
+    body = {"count": count} if available is None else {"rounds": [{"available": available}] * count}
     answer = server.post(f"/v1/allocations/{name}/decisions", body)
     assert answer.status_code == 200, answer.text
     decisions: list[dict[str, Any]] = answer.json()["decisions"]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from evenhand.bandit import Bandit, pending
 from evenhand.changes import AddArm, BringBack, Close, Promise, Reopen, Retire
 from evenhand.messages.answers import plain
+from evenhand.messages.requests import Round
 from evenhand.service.store import Change, Decide, ReadAudit, Reward, Store, Total
 from evenhand.service.store.commands import Command
 from evenhand.service.store.database import Database
@@ -61,7 +62,9 @@ def drawn(data: st.DataObject, twin: Twin, totals: bool) -> Command[Any]:
     if kind in ("decide", "wild"):
         return Decide(data.draw(st.integers(1, 3)), data.draw(some), propensities=data.draw(st.booleans()), key=key)
     if kind == "rounds":
-        return Decide(rounds=data.draw(st.lists(some, min_size=1, max_size=3)), key=key)
+        return Decide(
+            rounds=data.draw(st.lists(some.map(lambda arms: Round(available=arms)), min_size=1, max_size=3)), key=key
+        )
     if kind == "audit":
         return ReadAudit(data.draw(st.none() | st.integers(1, 4)))
     if kind == "change":

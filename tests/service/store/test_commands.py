@@ -22,6 +22,7 @@ from evenhand.messages.answers import (
     TotalResult,
     moment,
 )
+from evenhand.messages.requests import Round
 from evenhand.service.store import Change, Decide, Describe, ReadAudit, ReadDecision, ReadGauges, Reward, Store, Total
 from evenhand.service.store.commands import Command
 from evenhand.service.store.database import Database
@@ -67,7 +68,7 @@ def test_who_is_available_is_written_down_only_where_it_was_said(drinks: Driven)
 
 
 def test_each_round_can_have_its_own_availability(drinks: Driven) -> None:
-    answer = drinks.run(Decide(rounds=[["cocoa"], None, ["tea"]])).decisions
+    answer = drinks.run(Decide(rounds=[Round(available=["cocoa"]), Round(), Round(available=["tea"])])).decisions
     assert [one.names for one in answer] == [("cocoa",), ("coffee",), ("tea",)]
     assert [event.body.get("available") for event in drinks.events()[1:]] == [["cocoa"], None, ["tea"]]
 
@@ -104,11 +105,11 @@ def test_propensities_without_a_closed_form_are_estimated_on_request(store: Stor
         (Decide(available=["tea", "tea"]), "twice"),
         (Decide(available="tea"), "must be a list of names of arms"),
         (Decide(rounds=[]), "rounds is empty"),
-        (Decide(rounds=[None], count=2), "give either rounds, or count and the arms available"),
-        (Decide(rounds=[None], available=["tea"]), "give either rounds, or count and the arms available"),
-        (Decide(rounds=[None, ["mate"]]), "there is no arm 'mate'"),
-        (Decide(rounds=[["mate"], None]), "there is no arm 'mate'"),
-        (Decide(rounds=[["tea"]] * 5 + [[]]), "available is empty"),
+        (Decide(rounds=[Round()], count=2), "give either rounds, or count and what is known"),
+        (Decide(rounds=[Round()], available=["tea"]), "give either rounds, or count and what is known"),
+        (Decide(rounds=[Round(), Round(available=["mate"])]), "there is no arm 'mate'"),
+        (Decide(rounds=[Round(available=["mate"]), Round()]), "there is no arm 'mate'"),
+        (Decide(rounds=[Round(available=["tea"])] * 5 + [Round(available=[])]), "available is empty"),
     ],
     ids=repr,
 )
@@ -241,7 +242,7 @@ def forgetful(monkeypatch: pytest.MonkeyPatch, drinks: Driven, clock: Clock) -> 
     1 and 3 have their rewards, 2, 4, 5 and 6 were lost.
     """
     monkeypatch.setattr(pending, "REMEMBERED", 2)
-    drinks.run(Decide(rounds=[["tea"]] * 6))
+    drinks.run(Decide(rounds=[Round(available=["tea"])] * 6))
     drinks.run(Reward((("1", {"tea": 1.0}), ("3", {"tea": 0.25}))))
     clock.now += 60.0
     drinks.run(Reward(()))
@@ -540,7 +541,7 @@ def test_what_came_of_a_decision(drinks: Driven, monkeypatch: pytest.MonkeyPatch
         (arm,) = drinks.run(ReadDecision(id)).arms
         return arm.status, arm.reward
 
-    drinks.run(Decide(rounds=[["tea"], None, ["tea"]]))
+    drinks.run(Decide(rounds=[Round(available=["tea"]), Round(), Round(available=["tea"])]))
     assert outcome("1") == ("pending", None)
     drinks.run(Reward((("1", {"tea": 0.5}),)))
     assert outcome("1") == ("received", 0.5)
@@ -557,7 +558,7 @@ def test_what_came_of_a_decision(drinks: Driven, monkeypatch: pytest.MonkeyPatch
 def test_gauges(drinks: Driven, sums: Driven) -> None:
     """Only tea could play in 3 rounds, so coffee is 3 · 1/3 plays behind."""
     assert drinks.run(ReadGauges()) == Gauges(0, 0, 0.0, 0, 0)
-    drinks.run(Decide(rounds=[["tea"]] * 3))
+    drinks.run(Decide(rounds=[Round(available=["tea"])] * 3))
     drinks.run(Reward((("2", {"tea": 1.0}),)))
     gauges = drinks.run(ReadGauges())
     assert (gauges.pending, gauges.round) == (2, 3)
@@ -571,7 +572,7 @@ def test_commands_that_differ_have_different_digests() -> None:
         Decide(),
         Decide(count=2),
         Decide(available=["tea"]),
-        Decide(rounds=[["tea"]]),
+        Decide(rounds=[Round(available=["tea"])]),
         Decide(propensities=True),
         Reward((("1", {"tea": 1.0}),)),
         Reward((("1", {"tea": 0.5}),)),

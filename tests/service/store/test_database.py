@@ -35,6 +35,7 @@ TABLES = {
     "deliveries",
     "owed",
     "events",
+    "features",
     "snapshots",
     "summaries",
     "answers",
@@ -102,7 +103,7 @@ def test_sqlite_keeps_events_by_their_key(lite: Database) -> None:
     """Without a row id, so that an event is written once and not twice; alembic does not see that."""
     with lite.transaction(writes=False) as connection:
         chosen = text("SELECT name FROM sqlite_schema WHERE sql LIKE '%WITHOUT ROWID%'")
-        assert set(connection.execute(chosen).scalars()) == {"arms", "events", "answers"}
+        assert set(connection.execute(chosen).scalars()) == {"arms", "events", "features", "answers"}
 
 
 @pytest.mark.parametrize("chosen", [FREE, KEPT, ANSWERS])
@@ -145,11 +146,11 @@ def test_a_database_of_a_newer_version_is_refused(database: str) -> None:
     Store.open(database).close()
     opened = Database(database)
     change_rows(opened, "UPDATE alembic_version SET version_num = '9999'")
-    with pytest.raises(EvenhandError, match="later than 0004 of this Evenhand: use a later version") as refused:
+    with pytest.raises(EvenhandError, match="later than 0005 of this Evenhand: use a later version") as refused:
         Store.open(database)
     assert "\n" not in str(refused.value)
     assert "9999" in str(refused.value)
-    change_rows(opened, "UPDATE alembic_version SET version_num = '0004'")
+    change_rows(opened, "UPDATE alembic_version SET version_num = '0005'")
     Store.open(database).close()
     opened.close()
 

@@ -22,6 +22,7 @@ from evenhand import __version__
 from evenhand.bandit import Bandit, pending
 from evenhand.changes import AddArm, BringBack, Close, Promise, Retire
 from evenhand.core.errors import EvenhandError, StateError
+from evenhand.messages.requests import Round
 from evenhand.service.store import Change, Decide, LeaseRounds, ReadAudit, ReportLease, Reward, Store, Total, tables
 from evenhand.service.store.commands import Judge
 from evenhand.service.store.database import Database
@@ -59,7 +60,7 @@ def lived(database: Database, clock: Clock) -> None:
     store.create("drinks", ARMS, "lfg", parameters=shares, plays=2, seed=1, window=60.0, missing="lost")
     drinks = Driven(database, clock=clock)
     drinks.run(Decide(count=2))
-    drinks.run(Decide(rounds=[["tea", "cocoa"], None], propensities=True))
+    drinks.run(Decide(rounds=[Round(available=["tea", "cocoa"]), Round()], propensities=True))
     for event in drinks.events()[1:4]:
         drinks.run(Reward(((str(event.round), {event.body["arms"][0]: 0.5}),)))
     drinks.run(Change(AddArm("mate", fraction=0.125)))
@@ -88,7 +89,7 @@ def lived(database: Database, clock: Clock) -> None:
     clock.now += 60.0
     leased.run(Decide())
     leased.run(LeaseRounds(3))
-    leased.run(Decide(rounds=[["tea"]] * 30))
+    leased.run(Decide(rounds=[Round(available=["tea"])] * 30))
     leased.run(Judge())
 
 

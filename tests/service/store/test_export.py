@@ -23,6 +23,7 @@ from evenhand.bandit.evaluation.log import read_log
 from evenhand.bandit.evaluation.price import price
 from evenhand.changes import AddArm, BringBack, Close, Promise, Reopen, Retire
 from evenhand.core.errors import DataError, EvenhandError
+from evenhand.messages.requests import Round
 from evenhand.service.store import Change, Decide, Reward, Store, Total, export
 from evenhand.service.store.database import Database
 from evenhand.service.store.errors import UnknownAllocation
@@ -128,7 +129,7 @@ def test_parquet_has_the_same_types_in_all_logs(store: Store, drinks: Driven, tm
 def test_late_rewards_are_in_the_log_and_marked(drinks: Driven, clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
     """In time, late, so late that the book has forgotten the decision, and never."""
     monkeypatch.setattr(pending, "REMEMBERED", 2)
-    drinks.run(Decide(rounds=[["tea"]] * 5))
+    drinks.run(Decide(rounds=[Round(available=["tea"])] * 5))
     drinks.run(Reward((("2", {"tea": 1.0}),)))
     clock.now += 60.0
     drinks.run(Reward((("5", {"tea": 0.5}), ("1", {"tea": 0.25}), ("1", {"tea": 0.25}), ("1", {"tea": 1.0}))))

@@ -29,11 +29,11 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch, does: Callable[[], object]) -> li
     """Do something once, in the midst of the first decision of many; what came of it."""
     real, found = Decide._decide, list[object]()
 
-    def decide(self: Decide, context: CommandContext, available: Any) -> Any:
+    def decide(self: Decide, context: CommandContext, round: Any, seen: Any) -> Any:
         if self.count == MANY and not found:
             found.append(None)
             found[0] = does()
-        return real(self, context, available)
+        return real(self, context, round, seen)
 
     monkeypatch.setattr(Decide, "_decide", decide)
     return found

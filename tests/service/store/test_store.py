@@ -18,6 +18,7 @@ from evenhand.bandit import Bandit
 from evenhand.changes import AddArm, Close, Rename, Retire
 from evenhand.core.errors import EvenhandError, InfeasiblePromise, StateError
 from evenhand.messages.answers import Allocations, AllocationSummary, moment
+from evenhand.messages.requests import Round
 from evenhand.policy.custom_merit import Custom
 from evenhand.service.store import Change, Decide, Describe, ReadAudit, Reward, Store, tables
 from evenhand.service.store.arms import BANDIT, numbered
@@ -319,7 +320,7 @@ def used(drinks: Driven, clock: Clock) -> Driven:
     1 create, 2-4 decide, 5 reward of 1, 6 change, 7 expire of 2 and 3, 8 late reward of 2, 9 decide, 10 decide, 11
     reward of 5.
     """
-    drinks.run(Decide(rounds=[["tea"]] * 3))
+    drinks.run(Decide(rounds=[Round(available=["tea"])] * 3))
     drinks.run(Reward((("1", {"tea": 0.5}),)))
     drinks.run(Change(AddArm("mate", fraction=0.125)))
     clock.now += 60.0

@@ -6,6 +6,7 @@ import pytest
 
 from evenhand.changes import Promise, Reword
 from evenhand.core.errors import EvenhandError
+from evenhand.messages.requests import Round
 from evenhand.messages.words import Words
 from evenhand.service.store import Change, Decide, Describe, ReadAudit, ReadHealth, Store
 from evenhand.service.store.database import Database
@@ -55,7 +56,7 @@ def test_created_twice(either: Database, clock: Clock) -> None:
 def test_sentences_have_the_words(lite: Database, clock: Clock) -> None:
     store = Store(lite, clock)
     made(store)
-    store.run("films", Decide(rounds=[["Alien"]] * 20))
+    store.run("films", Decide(rounds=[Round(available=["Alien"])] * 20))
     store.run("films", Change(Reword(**WORDS)))
     lines = store.run("films", ReadAudit()).lines
     assert "could play in 0% of the visitors only" in lines[0].reason

@@ -12,6 +12,7 @@ from evenhand.changes import AddArm, Close, Reopen, Retire
 from evenhand.core.errors import EvenhandError
 from evenhand.messages.answers import Decision, plain
 from evenhand.messages.changes import ChangeRecord
+from evenhand.messages.requests import Round
 from evenhand.service.store import Change, Decide, ReadAudit, Reward, Total
 from evenhand.service.store.commands import Command
 from evenhand.service.store.errors import Closed, Conflict, KeyReused
@@ -92,10 +93,16 @@ class Twin:
     def decide(self, command: Decide, now: float) -> Any:
         if self.closed:
             raise Closed(f"allocation {self.name!r} is closed and decides no more; reopen it first")
-        rounds = [command.available] * command.count if command.rounds is None else command.rounds
+        known: Any = command.features, command.arms, command.available
+        rounds = [Round(*known)] * command.count if command.rounds is None else command.rounds
         before, choices = self.bandit.dump(), []
         try:
-            choices = [self.bandit.decide(available=one, now=now, propensities=command.propensities) for one in rounds]
+            choices = [
+                self.bandit.decide(
+                    one.features, arms=one.arms, available=one.available, now=now, propensities=command.propensities
+                )
+                for one in rounds
+            ]
             return {"decisions": [self.answer_of(choice) for choice in choices]}
         except EvenhandError:
             self.bandit = Bandit.restored(json.loads(json.dumps(before)))

@@ -113,15 +113,16 @@ def route(
 async def decide(caller: Decider, service: Services, name: Name, message: DecisionRequest, once: Once) -> Response:
     """Decide which arms play in the next rounds.
 
-    Either `count` rounds with the same arms `available`, or a list of `rounds`. The decisions are durable when the
-    answer is sent.
+    Either `count` rounds of which the same is known, or a list of `rounds`. The decisions are durable when the answer
+    is sent.
     """
     options: Any = once | {"propensities": message.propensities, "max_work": service.settings.max_work}
     if isinstance(message, requests.ListedRounds):
         command, number = Decide(rounds=message.rounds, **options), len(message.rounds)
     else:
         check_arms(service.settings, message.available)
-        command, number = Decide(message.count, message.available, **options), message.count
+        known: Any = {name: getattr(message, name) for name in ("available", "features", "arms")}
+        command, number = Decide(message.count, **known, **options), message.count
     check_batch(service.settings, "decisions", number)
     if message.propensities:
         check_propensities(service.settings, number, len((await service.run(name, Describe())).arms))

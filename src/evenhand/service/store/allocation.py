@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -12,6 +12,7 @@ from sqlalchemy import Connection, bindparam, select
 
 from evenhand.bandit import saved
 from evenhand.bandit.changes import use_names
+from evenhand.bandit.contexts import Pull
 from evenhand.bandit.record import Record
 from evenhand.bandit.replay import Recorder
 from evenhand.bandit.rewards import close
@@ -22,7 +23,9 @@ from evenhand.service.store import seals, tables
 from evenhand.service.store.arms import read_names, write_names
 from evenhand.service.store.database import Chosen, Database, Statement, insert_rows
 from evenhand.service.store.errors import UnknownAllocation
-from evenhand.service.store.events import Event, bandit_from, fold
+from evenhand.service.store.events import Event, bandit_from, elsewhere, fold
+from evenhand.service.store.features import Sealed, find
+from evenhand.service.store.features import write as write_features
 from evenhand.service.store.reader import START, Place, linked, next_rows
 from evenhand.service.store.snapshots import Snapshot, last_snapshot
 
@@ -68,6 +71,7 @@ class Allocation:
     work: float = 0.0
     recorder: Recorder = field(init=False)
     unwritten: list[Event] = field(default_factory=list)
+    features: dict[int, Sealed] = field(default_factory=dict)  # by round, that are not written yet
     rows: list[dict[str, Any]] = field(default_factory=list)
     flushed: bool = False
     wrote: bool = False
@@ -84,9 +88,21 @@ class Allocation:
             body = {**body, "memory": memory}
         self.unwritten.append(Event(self.sequence, time, kind, round, body, key=key))
 
-    def expire(self, now: float) -> None:
+    def keep(self, round: int, pull: Pull) -> str:
+        """Keep the features of a decision, to be written with its event; their seal."""
+        self.features[round] = sealed = Sealed.of(pull)
+        return sealed.seal
+
+    def fetch(self, connection: Connection, rounds: Iterable[int]) -> None:
+        """Have the features of decisions at hand, whose rewards the policy is to learn from."""
+        if self.bandit.contexts is not None:
+            found = find(connection, self.id, rounds)
+            elsewhere(self.bandit).update({round: one.pull() for round, one in found.items()})
+
+    def expire(self, now: float, connection: Connection) -> None:
         """Close the decisions whose window has passed, and take back the leases whose time is over."""
         if self.bandit.due(now):
+            self.fetch(connection, map(int, self.bandit.pending.overdue(now)))
             self.record("expire", now, None, close(self.bandit, now))
 
     def can_follow(self, row: AllocationRow) -> bool:
@@ -144,6 +160,11 @@ def write_events(connection: Connection, allocations: Mapping[int, Allocation], 
     for id, one in allocations.items():
         one.flushed = False
         one.link()
+        if one.features:
+            write_features(connection, id, one.features)
+            one.features = {}
+        if one.bandit.contexts is not None:
+            elsewhere(one.bandit).clear()
         if one.rows or id in answered:
             one.wrote = one.wrote or bool(one.rows)
             events += one.rows

@@ -56,7 +56,7 @@ def _fields(forms: Mapping[str, Form], value: Any, arm: Arm, key: Arm) -> Any:
     return {name: forms[name](item, arm, key) if name in forms else item for name, item in value.items()}
 
 
-CREATED: Form = partial(_fields, {"arms": _all, "learned": _keys})
+CREATED: Form = partial(_fields, {"arms": _all, "learned": _keys, "arm_features": _keys})
 BANDIT: Form = partial(_fields, {"arms": _all, "retired": _each})  # as `Bandit.dump` describes it
 #: Where the arms are in the bodies of events, by kind; other kinds have none.
 FORMS: dict[str, Form] = {

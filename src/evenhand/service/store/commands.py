@@ -7,13 +7,14 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Generic, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from sqlalchemy import Connection
 
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.alarms import due
-from evenhand.bandit.decisions import decide
+from evenhand.bandit.decisions import checked_rounds, decide
 from evenhand.bandit.pending import RewardError
 from evenhand.bandit.propensities import LANES
 from evenhand.bandit.record import Record
@@ -22,6 +23,7 @@ from evenhand.bandit.rewards import observe, observe_total
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.messages.answers import Decision, Decisions, RewardResult, RewardResults, RewardStatus, TotalResult
+from evenhand.messages.requests import Round
 from evenhand.messages.rules import IDEMPOTENCY_KEY, SENTENCES, matches
 from evenhand.service.store import tables
 from evenhand.service.store.allocation import Allocation
@@ -30,8 +32,10 @@ from evenhand.service.store.events import Event
 from evenhand.service.store.lease_log import LeaseLog
 from evenhand.service.store.reader import damage_as_state_error, found
 
+if TYPE_CHECKING:
+    from evenhand.bandit.contexts import Seen
+
 Answer = TypeVar("Answer")
-Rounds = Sequence[Sequence[str] | None]
 #: What is not a part of what a command asks for.
 UNHASHED = ("key", "request", "api_key", "done", "max_work", "max_leases")
 LEASED = ("lease", "report")  # the kinds of events that say what was played of leases
@@ -166,7 +170,9 @@ class Decide(Command[Decisions]):
     Args:
         count: number of rounds.
         available: names of the arms that can play in them; None for all that are not retired.
-        rounds: instead of both, the available arms of each round.
+        rounds: instead of the others, what is known of each round.
+        features: of the situation in all of them.
+        arms: features of arms in all of them, by arm.
         propensities: whether to return the propensity of every available arm, estimated where it has no closed form.
         max_work: decisions × arms, and × lanes where propensities are estimated; None for no limit.
 
@@ -188,9 +194,16 @@ class Decide(Command[Decisions]):
     answer: ClassVar[type] = Decisions
     count: int = 1
     available: Sequence[str] | None = None
-    rounds: Rounds | None = None
+    rounds: Sequence[Round] | None = None
+    features: Mapping[str, Any] | None = None
+    arms: Mapping[str, Mapping[str, Any]] | None = None
     propensities: bool = False
     max_work: int | None = None
+
+    def values(self) -> dict[str, Any]:
+        """The same, with rounds as tables."""
+        rounds = None if self.rounds is None else [vars(one) for one in self.rounds]
+        return {**super().values(), "rounds": rounds}
 
     def work(self, arms: int) -> float:
         """Processor time, as estimated."""
@@ -204,9 +217,10 @@ class Decide(Command[Decisions]):
             raise Closed(f"allocation {allocation.name!r} is closed and decides no more; reopen it first")
         rounds = self._rounds()
         self._check_work(allocation.bandit, len(rounds))
-        for available in self.rounds or () if len(rounds) > 1 else ():  # none is decided if one cannot be
-            allocation.bandit.arms.available(available)
-        return Decisions(tuple([self._decide(context, available) for available in rounds]))
+        seen: Sequence[Seen | None] = [None] * len(rounds)
+        if self.rounds is not None:
+            seen = checked_rounds(allocation.bandit, rounds)  # none is decided if one cannot be
+        return Decisions(tuple(map(partial(self._decide, context), rounds, seen)))
 
     def _check_work(self, bandit: Record, count: int) -> None:
         """Refuse more work than the limit, during which no other allocation could write."""
@@ -221,18 +235,22 @@ class Decide(Command[Decisions]):
                 f"have at most {self.max_work:,}; {remedy}"
             )
 
-    def _rounds(self) -> Rounds:
+    def _rounds(self) -> Sequence[Round]:
+        known: Any = self.features, self.arms, self.available
         if self.rounds is None:
-            return [self.available] * validate.whole("count", self.count)
-        if self.count != 1 or self.available is not None:
-            raise EvenhandError("give either rounds, or count and the arms available in all of them, not both")
+            return [Round(*known)] * validate.whole("count", self.count)
+        if self.count != 1 or known != (None, None, None):
+            raise EvenhandError("give either rounds, or count and what is known of all of them, not both")
         if not self.rounds:
-            raise EvenhandError("rounds is empty; list the available arms of each round, or null for all arms")
+            raise EvenhandError("rounds is empty; list what is known of each round, {} for nothing")
         return self.rounds
 
-    def _decide(self, context: CommandContext, available: Sequence[str] | None) -> Decision:
+    def _decide(self, context: CommandContext, round: Round, seen: Seen | None) -> Decision:
         facts: dict[str, Any] = {}
-        decision = decide(context.allocation.bandit, available, context.now, self.propensities, facts)
+        bandit, known = context.allocation.bandit, (round.features, round.arms, seen)
+        decision = decide(bandit, round.available, context.now, self.propensities, facts, *known)
+        if pull := facts.pop("pull", None):
+            facts["features"] = context.allocation.keep(decision.round, pull)
         context.record("decide", decision.round, facts)
         return decision
 
@@ -269,6 +287,8 @@ class Reward(Command[RewardResults]):
     def run(self, context: CommandContext) -> RewardResults:
         """Take the rewards in."""
         results: list[RewardResult] = []
+        rounds = (round_of(context.allocation.bandit, decision) for decision, _ in self.rewards)
+        context.allocation.fetch(context.connection, {round for round in rounds if round is not None})
         for decision, rewards in self.rewards:
             try:
                 statuses = _observe(context, decision, rewards)

@@ -35,7 +35,7 @@ WRONG = (DataError, IntegrityError, sqlite3.DataError, sqlite3.IntegrityError)
 FAILURES = (DBAPIError, TimeoutError, sqlite3.Error)  # of a database, not of what is asked of it
 LOG = logging.getLogger("evenhand.store")
 LOG.addHandler(logging.NullHandler())  # else Python prints to standard error, where commands print the same
-HEAD = "0004"  # version of the tables
+HEAD = "0005"  # version of the tables
 PURGE = "purge"  # work that is owed
 PURGE_AGAIN = 30.0  # seconds until a purge that failed is tried again
 LOCK_TIMEOUT = 10  # seconds that a transaction waits for the lock of another one

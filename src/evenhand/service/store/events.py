@@ -21,6 +21,7 @@ from typing_extensions import TypedDict, is_typeddict
 
 from evenhand.bandit import replay, saved
 from evenhand.bandit.arguments import as_plain, from_plain
+from evenhand.bandit.contexts import Elsewhere
 from evenhand.bandit.history import Counts, learn_counts
 from evenhand.bandit.ledger import BEFORE
 from evenhand.bandit.record import Record
@@ -30,6 +31,7 @@ from evenhand.core.version import __version__
 from evenhand.messages.changes import CHANGES, ChangeRecord, change_of
 from evenhand.service import json as fast
 from evenhand.service.store.arms import FORMS, numbered
+from evenhand.service.store.features import Sealed
 
 VERSION = 2  # of the bodies of events that this version of the package writes
 encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode  # made once, as events are many
@@ -53,6 +55,8 @@ class Created(TypedDict):
     learned: NotRequired[dict[Number, list[float]]]  # by arm, plays elsewhere and the sum of their rewards
     source: NotRequired[str]  # of these
     words: NotRequired[dict[str, str]]  # the unit of rewards, and what rounds and arms are called
+    features: NotRequired[dict[str, Any]]  # what is known before a decision, as declared
+    arm_features: NotRequired[dict[Number, dict[str, Any]]]  # of arms, by name
 
 
 @STRICT
@@ -64,6 +68,8 @@ class Decided(TypedDict):
     propensity: NotRequired[list[float]]  # of each of `arms`
     stderr: NotRequired[list[float]]  # of the propensities, where they are estimated
     silent: NotRequired[bool]  # a reward of the round before was missing
+    features: NotRequired[str]  # their seal; see `evenhand.service.store.features`
+    spread: NotRequired[float]  # of the scores, where the promise goes by it
     least: NotRequired[float]  # the smallest propensity of an arm that could play; left out where it was 0 or unknown
     uncounted: NotRequired[bool]  # it is of version 1: it does not count in differences
     memory: NotRequired[dict[str, Any]]  # what parts of the policy remember now
@@ -76,6 +82,7 @@ class Rewarded(TypedDict):
     rewards: dict[Number, float]  # by arm
     late: list[Number]  # those of these arms that came after their window
     forgotten: NotRequired[bool]  # the bandit remembers the decision no more, and only counts
+    unlearned: NotRequired[bool]  # the features of the decision were erased before
     memory: NotRequired[dict[str, Any]]
 
 
@@ -132,6 +139,7 @@ class Expired(TypedDict):
     closed: dict[str, list[Number]]  # by decision, the arms whose rewards are missing
     leases: NotRequired[dict[str, int]]  # by lease, the number of its rounds whose windows have passed
     returned: NotRequired[list[str]]  # leases whose other rounds are returned
+    unlearned: NotRequired[list[int]]  # rounds whose features were erased before
     memory: NotRequired[dict[str, Any]]
 
 
@@ -233,6 +241,7 @@ class Event(NamedTuple):
     body: Mapping[str, Any]
     chain: str = ""
     key: str | None = None
+    features: Mapping[int, Sealed] = {}  # of the decisions that it is about, by round, as far as they are stored
 
     def row(self, allocation: int, before: str, place: Mapping[str, int]) -> dict[str, Any]:
         """The event as a row of its table."""
@@ -267,7 +276,9 @@ def settings_of(bandit: Record) -> dict[str, Any]:
         "missing": bandit.missing,
         "rewards": list(bandit.reward_range),
         "parameters": {name: as_plain(name, value) for name, value in bandit.parameters.items()},
-    } | ({"words": bandit.words.to_json()} if bandit.words.to_json() else {})
+        **({"words": bandit.words.to_json()} if bandit.words.to_json() else {}),
+        **({} if bandit.contexts is None else bandit.contexts.settings(bandit.names)),
+    }
 
 
 def stated(bandit: Record, closed: bool, last: Event, first: Event, replaces: int) -> Event:
@@ -281,6 +292,14 @@ def stated(bandit: Record, closed: bool, last: Event, first: Event, replaces: in
         "bandit": saved.dump(bandit),
     }
     return Event(last.sequence, last.time, "state", int(bandit.state.round), body, last.chain)
+
+
+def elsewhere(bandit: Record) -> Elsewhere:
+    """The features of decisions of a bandit that are at hand: those that are decided or needed now, of its table."""
+    assert bandit.contexts is not None
+    if not isinstance(bandit.contexts.pulls, Elsewhere):
+        bandit.contexts.pulls = Elsewhere()
+    return bandit.contexts.pulls
 
 
 def created_by(first: Event) -> dict[str, Any]:
@@ -321,6 +340,9 @@ def fold(bandit: Record | None, event: Event, closed: bool) -> tuple[Record, boo
     if bandit is None or event.kind == "state":
         return bandit_from(event), bool(event.body.get("closed"))
     try:
+        if bandit.contexts is not None:
+            elsewhere(bandit).clear()
+            elsewhere(bandit).update({round: one.pull() for round, one in event.features.items()})
         _fold(bandit, event)
         replay.replay_memory(bandit, event.body.get("memory", {}))
     except DAMAGE as error:
@@ -335,6 +357,8 @@ def _fold(bandit: Record, event: Event) -> None:
     facts = {name: value for name, value in body.items() if name not in ("memory", "stderr")}
     match event.kind:
         case "decide" if round is not None:
+            if seal := facts.pop("features", None):
+                facts["pull"] = event.features[round].checked(seal, round) if round in event.features else None
             replay.replay_decision(bandit, round, facts.pop("arms"), event.time, **facts)
         case "lease" if round is not None:
             replay.replay_lease(bandit, round, body, event.time)
@@ -344,7 +368,8 @@ def _fold(bandit: Record, event: Event) -> None:
             for arm in body["rewards"]:
                 bandit.count_late(arm)
         case "reward":
-            replay.replay_rewards(bandit, str(round), body["rewards"], body["late"], event.time)
+            unlearned = body.get("unlearned", False)
+            replay.replay_rewards(bandit, str(round), body["rewards"], body["late"], event.time, unlearned)
         case "total" if round is not None:
             replay.replay_total(bandit, round, body["value"])
         case "expire":

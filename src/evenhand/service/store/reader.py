@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
-from sqlalchemy import ColumnElement, Connection, Row, and_, case, select
+from sqlalchemy import ColumnElement, Connection, and_, case, select
 
 from evenhand.bandit.saved import DAMAGE
 from evenhand.core.errors import EvenhandError, StateError
-from evenhand.service.store import tables
+from evenhand.service.store import features, tables
 from evenhand.service.store.arms import FORMS, named
 from evenhand.service.store.events import BODIES, KINDS, UPCASTS, VERSION, Event, chained
 
@@ -68,11 +68,12 @@ def places(rows: Iterable[Any], at: Place) -> Iterator[tuple[Any, Place]]:
 
 def next_rows(
     connection: Connection, id: int, after: int, limit: int | None = None, until: int = LAST
-) -> Sequence[Row[Any]]:
+) -> Sequence[Any]:
     """The next rows of events after one, at most so many; some thousands where no limit is given."""
     table = tables.events.c
     where = (table.allocation == id, table.sequence > after, table.sequence <= until)
-    return connection.execute(EVENTS.where(*where).order_by(table.sequence).limit(limit or CHUNK)).all()
+    rows = connection.execute(EVENTS.where(*where).order_by(table.sequence).limit(limit or CHUNK)).all()
+    return features.beside(connection, id, rows)
 
 
 def place_before(connection: Connection, id: int, sequence: int) -> Place:
@@ -167,7 +168,7 @@ def event_of(row: Any, names: Sequence[str]) -> Event:
     except (EvenhandError, *DAMAGE) as error:
         raise StateError(f"{label} is damaged: {error}") from None
     chain = body["chain"] if row.kind == "state" else row.chain
-    return Event(row.sequence, row.time, row.kind, row.round, body, chain, row.key)
+    return Event(row.sequence, row.time, row.kind, row.round, body, chain, row.key, getattr(row, "features", {}))
 
 
 def _body(kind: str, text: str, names: Sequence[str]) -> Any:

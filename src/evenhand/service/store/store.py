@@ -197,6 +197,8 @@ class Store:
         rewards: tuple[float, float] = (0.0, 1.0),
         start_from: str | Mapping[str, Any] | None = None,
         words: Words | Mapping[str, Any] | None = None,
+        features: Mapping[str, Any] | None = None,
+        arm_features: Mapping[str, Mapping[str, Any]] | None = None,
         api_key: str | None = None,
     ) -> bool:
         """Create an allocation; see `evenhand.bandit.Bandit` for the arguments.
@@ -214,6 +216,8 @@ class Store:
             start_from: the name of another allocation whose evidence the policy learns from, or counts by arm; what
                 the arms are owed, pending decisions and keys are not taken over.
             words: the unit of rewards, and what rounds and arms are called; None for the usual words.
+            features: what is known before a decision, as the plain form of `evenhand.Features`; None for nothing.
+            arm_features: values of features that arms have, by arm and name.
             api_key: id of the API key that the request was sent with, which the event names; None for none.
 
         Returns:
@@ -225,7 +229,7 @@ class Store:
             EvenhandError: an argument is invalid, or the promises cannot be kept.
         """
         options: dict[str, Any] = {"plays": plays, "window": window, "missing": missing, "rewards": rewards}
-        options["words"] = words
+        options |= {"words": words, "features": features, "arm_features": arm_features}
         bandit, learned = self._made(name, arms, algorithm, parameters, seed, start_from, options)
         try:
             return self._create(name, bandit, learned, seed is None, api_key)

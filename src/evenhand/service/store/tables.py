@@ -1,6 +1,6 @@
 """The tables of the store.
 
-The events are the record; everything else can be rebuilt from them, except the names of the arms and the keys.
+The events are the record; everything else can be rebuilt from them, except the names of the arms, features and keys.
 """
 
 from __future__ import annotations
@@ -54,6 +54,17 @@ arms = sa.Table(
     sa.Column("allocation", sa.Integer, primary_key=True, autoincrement=False),
     sa.Column("number", sa.Integer, primary_key=True, autoincrement=False),  # 0, 1, …
     sa.Column("name", sa.Text, nullable=False),  # JSON
+    sqlite_with_rowid=False,
+)
+
+#: The features of decisions, which may be personal: events have a hash of each, with a salt that is erased with it.
+features = sa.Table(
+    "features",
+    metadata,
+    sa.Column("allocation", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("round", sa.BigInteger, primary_key=True, autoincrement=False),
+    sa.Column("salt", sa.String(32), nullable=False),  # hexadecimal
+    sa.Column("body", sa.Text, nullable=False),  # JSON
     sqlite_with_rowid=False,
 )
 
@@ -126,7 +137,7 @@ deliveries = sa.Table(
 
 #: What is yet to be done after a commit; the next process that opens the database does it. See `owe`.
 #: Those that have rows of allocations, by their ids.
-OF_ALLOCATION = (arms, events, snapshots, summaries, answers, webhooks, deliveries)
+OF_ALLOCATION = (arms, events, features, snapshots, summaries, answers, webhooks, deliveries)
 
 owed = sa.Table(
     "owed", metadata, sa.Column("work", sa.String(60), primary_key=True), sa.Column("since", sa.Double, nullable=False)

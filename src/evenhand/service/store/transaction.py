@@ -260,7 +260,7 @@ def _carry_out(database: Database, batch: Batch, earlier: EarlierAnswers, end: f
     assert age is not None
     time_of_answers = max(context.now, age.read(context.now))  # no younger ones than these where the clock went back
     if batch.long or context.connection.info["writes"]:
-        context.allocation.expire(context.now)
+        context.allocation.expire(context.now, context.connection)
     for queued in batch.queued:
         batch.outcomes.append(_outcome(database, context, queued, earlier))
         if time.perf_counter() > end:

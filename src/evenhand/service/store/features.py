@@ -1,0 +1,109 @@
+"""The features of decisions, which may be personal: they stand in a table of their own, and events have seals of them.
+
+The seal of a decision is a hash of its features with a salt that stands beside them: a hash alone would be found by
+trying all ages and countries. When features are erased, their salt goes with them, and the seal says nothing any more.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from secrets import token_hex
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import numpy as np
+from sqlalchemy import Connection, delete, select
+
+from evenhand.bandit.contexts import Pull
+from evenhand.bandit.saved import DAMAGE
+from evenhand.core.errors import StateError
+from evenhand.service.store import tables
+from evenhand.service.store.database import Chosen, insert_rows
+
+CHUNK = 500  # rows per statement
+_OF = tables.features.c
+_SOME = Chosen(select(_OF.round, _OF.salt, _OF.body), _OF.allocation, _OF.round)
+
+
+class Sealed(NamedTuple):
+    """The features of a decision as they are stored."""
+
+    salt: str
+    body: str
+
+    @classmethod
+    def of(cls, pull: Pull) -> Sealed:
+        """Features with a salt of their own."""
+        values = base64.b64encode(pull.values.astype("<f8").tobytes()).decode()
+        return cls(token_hex(16), json.dumps([pull.version, values, pull.noted], separators=(",", ":")))
+
+    @property
+    def seal(self) -> str:
+        """``HMAC-SHA256(salt, features)``, which stands in the event of the decision."""
+        return hmac.new(bytes.fromhex(self.salt), self.body.encode(), hashlib.sha256).hexdigest()
+
+    def pull(self) -> Pull:
+        """The features."""
+        version, values, noted = json.loads(self.body)
+        numbers = np.frombuffer(base64.b64decode(values), dtype="<f8").astype(float)
+        return Pull(version, numbers, tuple((name, what) for name, what in noted))
+
+    def checked(self, seal: str, round: int) -> Pull:
+        """The features, if they are those that an event has the seal of."""
+        try:
+            if hmac.compare_digest(self.seal, seal):
+                return self.pull()
+        except ValueError:
+            pass
+        raise StateError(f"the features of decision {round} were edited")
+
+
+def write(connection: Connection, id: int, rows: Mapping[int, Sealed]) -> None:
+    """Write the features of decisions of an allocation, by round."""
+    made = [{"allocation": id, "round": round, **one._asdict()} for round, one in rows.items()]
+    if made:
+        insert_rows(connection, tables.features, made)
+
+
+def find(connection: Connection, id: int, rounds: Iterable[int]) -> dict[int, Sealed]:
+    """The features of some decisions of an allocation that are still there, by round."""
+    rows = _SOME.rows(connection, [(id, round) for round in rounds])
+    return {round: Sealed(salt, body) for round, salt, body in rows}
+
+
+def erase(connection: Connection, id: int, until: int, waiting: Iterable[int]) -> int:
+    """Erase the features of decisions up to a round, but for those that wait for rewards; how many."""
+    there = connection.execute(select(_OF.round).where(_OF.allocation == id, _OF.round <= until)).scalars()
+    rounds = sorted(set(there) - set(waiting))
+    for start in range(0, len(rounds), CHUNK):
+        some = _OF.round.in_(rounds[start : start + CHUNK])
+        connection.execute(delete(tables.features).where(_OF.allocation == id, some))
+    return len(rounds)
+
+
+def beside(connection: Connection, id: int, rows: Sequence[Any]) -> Sequence[Any]:
+    """Rows of events, each with the features of the decisions that it is about, where the allocation has any."""
+    if not rows or connection.execute(select(_OF.round).where(_OF.allocation == id).limit(1)).first() is None:
+        return rows
+    about = [_rounds(row) for row in rows]
+    found = find(connection, id, {round for rounds in about for round in rounds})
+    return [
+        SimpleNamespace(**row._mapping, features={round: found[round] for round in rounds if round in found})
+        for row, rounds in zip(rows, about, strict=True)
+    ]
+
+
+def _rounds(row: Any) -> list[int]:
+    """The rounds whose features a policy may need to take over what an event says."""
+    if row.kind in ("decide", "reward"):
+        return [row.round]
+    if row.kind != "expire":
+        return []
+    try:
+        return [int(id) for id in json.loads(row.body)["closed"]]
+    except DAMAGE:  # it is refused when it is read
+        return []
