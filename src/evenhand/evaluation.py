@@ -17,5 +17,6 @@ from evenhand.bandit.evaluation.replay import Replay as Replay
 from evenhand.bandit.evaluation.replay import replay as replay
 from evenhand.bandit.evaluation.targets import FixedShares as FixedShares
 from evenhand.bandit.evaluation.targets import Target as Target
+from evenhand.bandit.evaluation.vowpal_wabbit import read_vowpal_wabbit as read_vowpal_wabbit
 from evenhand.inference.sequences import mean_interval as mean_interval
 from evenhand.messages.prices import Price as Price

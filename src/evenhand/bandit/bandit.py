@@ -359,6 +359,9 @@ class Bandit:
     def learn(self, log: Log | str | os.PathLike[str], missing: str | None = None) -> Learned:
         """Learn from the rewards in a log of decisions of another policy; they count for no promise.
 
+        A bandit that goes by features reads them from the file, each in a column of its name; a log must have been read
+        with them.
+
         Args:
             log: a CSV or Parquet file, or what `evenhand.bandit.evaluation.log.read_log` returned.
             missing: what a blank reward in a file means: ``"zero"``, ``"lost"`` or ``"never"``; None for what was

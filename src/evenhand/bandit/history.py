@@ -6,14 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenhand.bandit.arguments import RewardRange
 from evenhand.bandit.propensities import copied
 from evenhand.bandit.record import Record
 from evenhand.core import validate
+from evenhand.core.cohorts import Answers
 from evenhand.core.errors import HINTED, EvenhandError, nearest
-from evenhand.core.state import Array
+from evenhand.core.state import Array, Feedback
 
+Places = NDArray[np.intp]
 LARGEST = 1e15  # plays, beyond which they are no whole numbers any more
 
 
@@ -51,8 +54,8 @@ def _counts(arm: object, value: Any, names: Sequence[str], limits: RewardRange) 
     return Counts(plays, total)
 
 
-def check_learns_from_counts(record: Record) -> None:
-    """Refuse a policy whose evidence is more than a number of rewards per arm and their sum."""
+def check_learns(record: Record, by_features: bool = False) -> None:
+    """Refuse a policy whose evidence is more than a number of rewards per arm and their sum, or also their features."""
     policy, state, label = record.policy, record.state, record.label
     if record.last_total is not None:
         raise EvenhandError("this bandit learns from totals, which name no arm, and takes no counts per arm")
@@ -63,11 +66,11 @@ def check_learns_from_counts(record: Record) -> None:
         reason = "it follows a schedule that is fixed at the start, whose plays other ones cannot replace"
     elif policy.named:
         reason = "it counts plays by their age, which counts do not have"
-    elif policy.contextual:
+    elif policy.contextual and not by_features:
         reason = "it learns from the features of each play, which counts do not have: learn from a log with them"
     elif policy.in_order:
         reason = "it weighs each reward by the propensity of its play, which counts do not have"
-    else:
+    elif not by_features:
         nothing = np.zeros(len(record.arms))
         try:
             policy.learn(copied(state), nothing, nothing)
@@ -81,14 +84,30 @@ def check_learns_from_counts(record: Record) -> None:
 
 def learn_counts(record: Record, counts: Mapping[str, Counts], source: str) -> None:
     """Let the policy learn from plays elsewhere; what the arms are owed stays as it is."""
-    check_learns_from_counts(record)
+    check_learns(record)
     plays, sums = np.zeros(len(record.arms)), np.zeros(len(record.arms))
     for arm, one in counts.items():
         plays[record.arms.place[arm]], sums[record.arms.place[arm]] = one
     low, high = record.reward_range
     scaled = np.clip((sums - plays * low) / (high - low), 0.0, plays)
+    record.policy.learn(record.state, plays, scaled)
+    _count(record, plays, sums, scaled, source)
+
+
+def learn_pulls(record: Record, places: Places, rewards: Array, known: tuple[Array, Array | None], source: str) -> None:
+    """Let a policy that goes by features learn from plays elsewhere, by arm and reward and with these features."""
+    scaled = np.array(record.reward_range.scaled(rewards.tolist()))
+    weights = np.ones(len(places)), rewards, scaled
+    plays, sums, within = (np.bincount(places, one, len(record.arms)).astype(float) for one in weights)
+    answers = Answers(places, np.zeros(len(places), dtype=np.int64), scaled, *known)
+    feedback = Feedback(plays, within, answers)
+    record.policy.index.learn_pulls(record.state, feedback, np.random.default_rng(record.seed))
+    _count(record, plays, sums, within, source)
+
+
+def _count(record: Record, plays: Array, sums: Array, scaled: Array, source: str) -> None:
+    """Note plays elsewhere, (arms,), and the sums of their rewards, in the user's unit and on the scale [0, 1]."""
     state = record.state
-    record.policy.learn(state, plays, scaled)
     state.tally.pulls += plays
     state.tally.received += plays
     state.tally.rewards += scaled

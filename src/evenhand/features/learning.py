@@ -24,21 +24,30 @@ def declared(frame: pd.DataFrame, arms: Sequence[str], levels: int) -> tuple[dic
     ]
     if not len(frame):
         faults.append(EvenhandError("the table has no rows"))
-    found: dict[str, Feature] = {}
-    for name in names if len(frame) else ():
-        try:
-            found[name] = _kind_of(frame[name], levels)
-        except EvenhandError as error:
-            faults.append(error.at(name))
-    faults += [
-        EvenhandError(f"has the same values as {other!r} in every row: {REMEDY}", name)
-        for place, name in enumerate(found)
-        if (other := next((one for one in list(found)[:place] if _same(frame[one], frame[name])), None)) is not None
-    ]
+    found, wrong = kinds_of(frame, levels) if len(frame) else ({}, {})
+    faults += [error.at(name) for name, error in wrong.items()]
     if faults:
         raise EvenhandError.together(faults)
     own = {name: one for name, one in found.items() if name not in arms}
     return own, {name: found[name] for name in arms}
+
+
+def kinds_of(frame: pd.DataFrame, levels: int) -> tuple[dict[str, Feature], dict[str, EvenhandError]]:
+    """The kind of every column, and what is wrong with the others."""
+    found: dict[str, Feature] = {}
+    wrong: dict[str, EvenhandError] = {}
+    for name in map(str, frame.columns):
+        try:
+            kind = _kind_of(frame[name], levels)
+        except EvenhandError as error:
+            wrong[name] = error
+            continue
+        again = next((one for one in found if _same(frame[one], frame[name])), None)
+        if again is None:
+            found[name] = kind
+        else:
+            wrong[name] = EvenhandError(f"has the same values as {again!r} in every row: {REMEDY}")
+    return found, wrong
 
 
 def _kind_of(column: pd.Series[Any], levels: int) -> Feature:

@@ -140,6 +140,11 @@ class LinearIndex(Index):
             plays = plays.some(delays <= window)
         self._model(state).add(sums, plays, counts=window is None, pays=True)
 
+    def learn_pulls(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
+        """Add pulls and their rewards, also where pulls count when they are decided."""
+        plays, _ = plays_of(feedback, (state.index.situation, state.index.arm), state.arms)
+        self._model(state).add(state.index, plays, counts=True, pays=True)
+
     def learn(self, memory: Sums, plays: Array, sums: Array) -> Sums:
         """Refused: counts have no features."""
         raise EvenhandError(f"it has an index ({type(self).__name__}) that learns from features, which counts have not")

@@ -278,6 +278,16 @@ class PolicyPart(Part):
         """
         return memory
 
+    def learn_pulls(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
+        """Learn from pulls elsewhere, each with its reward and its features; by default as from rewards that arrive.
+
+        Args:
+            state: of a single lane, updated in place.
+            feedback: its answers name each pull with its features.
+            rng: for what is drawn.
+        """
+        self.after_feedback(state, feedback, rng)
+
     def rules(self) -> Any:
         """The part's rule for the compiled loop.
 
@@ -342,6 +352,10 @@ class Around(PolicyPart):
     def learn(self, memory: Any, plays: Array, sums: Array) -> Any:
         """As the inner part does."""
         return getattr(self, self.inside).learn(memory, plays, sums)
+
+    def learn_pulls(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
+        """As the inner part does."""
+        getattr(self, self.inside).learn_pulls(state, feedback, rng)
 
 
 class Composition(Protocol):

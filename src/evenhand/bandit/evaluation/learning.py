@@ -9,10 +9,11 @@ import numpy as np
 
 from evenhand.bandit.evaluation.columns import kept_with
 from evenhand.bandit.evaluation.log import Log, read_as
-from evenhand.bandit.history import Counts, check_learns_from_counts, learn_counts
+from evenhand.bandit.history import Counts, check_learns, learn_counts, learn_pulls
 from evenhand.bandit.record import Record
 from evenhand.core.errors import HINTED, DataError, nearest
 from evenhand.core.files import path_of
+from evenhand.features.declaration import Features
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,14 @@ class Learned:
         return "; ".join([head, *self.notes])
 
 
-def log_for(path: str | os.PathLike[str], meaning: str, missing: str | None = None) -> Log:
+def log_for(
+    path: str | os.PathLike[str], meaning: str, missing: str | None = None, features: Features | None = None
+) -> Log:
     """The log in a file for a bandit; its ``missing`` says what a blank reward means where nothing else does."""
     path = path_of(path)
     kept = kept_with(path)
-    return read_as(path, kept.with_(missing=missing or kept.missing or (None if meaning == "never" else meaning)))
+    means = missing or kept.missing or (None if meaning == "never" else meaning)
+    return read_as(path, kept.with_(missing=means, features=features))
 
 
 def counts_of(log: Log) -> dict[str, tuple[int, float]]:
@@ -52,9 +56,12 @@ def counts_of(log: Log) -> dict[str, tuple[int, float]]:
 
 def learn_log(record: Record, log: Log | str | os.PathLike[str], missing: str | None = None) -> Learned:
     """Let a bandit learn from a log; see `evenhand.bandit.Bandit.learn`."""
-    check_learns_from_counts(record)
+    features = record.contexts.features if record.policy.contextual and record.contexts is not None else None
+    check_learns(record, by_features=features is not None)
     if not isinstance(log, Log):
-        log = log_for(log, record.missing, missing)
+        log = log_for(log, record.missing, missing, features)
+    if features is not None and (log.known is None or log.known.features != features):
+        raise DataError(f"{log.source} was not read with the features of this bandit: read_log(path, features=…)")
     unknown = [item for item in log.items if item not in record.arms.place]
     if unknown:
         hint = nearest(unknown[0], record.names) * (len(record.arms) <= HINTED)
@@ -64,7 +71,11 @@ def learn_log(record: Record, log: Log | str | os.PathLike[str], missing: str | 
         )
     record.reward_range.check_log(log.source, log.reward, " when the bandit is made")
     counts = {arm: Counts(float(number), total) for arm, (number, total) in counts_of(log).items()}
-    learn_counts(record, counts, log.source)
+    if log.known is not None and features is not None:
+        places = np.array([record.arms.place[item] for item in log.items], dtype=np.intp)[log.item]
+        learn_pulls(record, places, log.reward, log.known.of_plays(log.round, log.item), log.source)
+    else:
+        learn_counts(record, counts, log.source)
     absent = [arm for arm in record.names if arm not in counts]
     notes = log.notes + ((f"without plays in the log: {', '.join(absent[:10])}",) if absent else ())
     return Learned(log.source, {arm: int(one.plays) for arm, one in counts.items()}, notes)
