@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import compileall
+import gc
 import os
+import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from pathlib import Path
-from subprocess import CompletedProcess
+from subprocess import DEVNULL, CompletedProcess, Popen
 from typing import Any
 
 import pytest
@@ -15,16 +17,47 @@ import pytest
 import evenhand as package
 from evenhand.cli.main import run
 from evenhand.core import parts
+from evenhand.service.store.database import Database
 from tests.service.databases import GIVEN, Postgres, drop_database, make_database
 from tests.service.running import Launcher, Server
 
 Evenhand = Callable[..., CompletedProcess[str]]
 
 
+#: Has the engine compiled, and kept for all processes.
+COMPILE = """
+from evenhand import Environment, compare
+from evenhand.algorithms import ucb1
+from evenhand.rewards import Bernoulli
+compare([ucb1()], Environment(Bernoulli([0.5, 0.5])), 1, 1, progress=False)
+"""
+COMPILING = pytest.StashKey[Popen[bytes]]()
+
+
 def pytest_configure(config: pytest.Config) -> None:
-    """Compile the package once for all processes that tests start, also where PYTHONDONTWRITEBYTECODE is set."""
-    if not hasattr(config, "workerinput"):
-        compileall.compile_dir(Path(package.__file__).parent, quiet=2)
+    """Compile the package once for all processes that tests start, also where PYTHONDONTWRITEBYTECODE is set.
+
+    A run of all tests begins with the engine, too, which takes a minute: otherwise each worker would compile it.
+    """
+    if hasattr(config, "workerinput"):
+        return
+    compileall.compile_dir(Path(package.__file__).parent, quiet=2)
+    if config.args_source is pytest.Config.ArgsSource.TESTPATHS and config.getoption("numprocesses", None):
+        environment = os.environ | {"EVENHAND_ENGINE": "compiled"}
+        config.stash[COMPILING] = Popen([sys.executable, "-c", COMPILE], env=environment, stderr=DEVNULL)
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Tests may end before the engine is compiled."""
+    if COMPILING in config.stash:
+        with config.stash[COMPILING] as process:
+            process.kill()
+
+
+def pytest_collection_finish() -> None:
+    """Modules and tests are never garbage: to look through them again and again takes a tenth of the time."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -79,7 +112,7 @@ def postgres() -> Iterator[str]:
     if GIVEN in os.environ:
         yield os.environ[GIVEN]
         return
-    with Postgres() as server:
+    with Postgres(fsync="off", full_page_writes="off") as server:  # nobody needs its data when this machine fails
         yield server.url()
 
 
@@ -87,6 +120,25 @@ def postgres() -> Iterator[str]:
 def postgresql(postgres: str) -> Iterator[str]:
     """The URL of an empty PostgreSQL database."""
     url = make_database(postgres)
+    yield url
+    drop_database(postgres, url)
+
+
+@pytest.fixture(scope="session")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An SQLite database with empty tables, to be copied: making them takes longer than most tests."""
+    path = tmp_path_factory.mktemp("empty") / "evenhand.db"
+    with closing(Database(str(path))) as database:
+        database.migrate()
+    return path
+
+
+@pytest.fixture(scope="session")
+def empty_postgresql(postgres: str) -> Iterator[str]:
+    """The URL of a PostgreSQL database with empty tables, to be copied."""
+    url = make_database(postgres)
+    with closing(Database(url)) as database:
+        database.migrate()
     yield url
     drop_database(postgres, url)
 

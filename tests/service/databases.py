@@ -200,10 +200,10 @@ class Postgres:
         return programs
 
 
-def make_database(server: str) -> str:
-    """The URL of a new, empty database on the PostgreSQL server of that URL."""
+def make_database(server: str, like: str | None = None) -> str:
+    """The URL of a new database on the PostgreSQL server of that URL: empty, or a copy of that of another URL."""
     name = "evenhand_test_" + secrets.token_hex(6)
-    _command(server, f"CREATE DATABASE {name}")
+    _command(server, f"CREATE DATABASE {name}" + ("" if like is None else f" TEMPLATE {make_url(like).database}"))
     return make_url(server).set(database=name).render_as_string(hide_password=False)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,9 +13,9 @@ from tests.service.http.asking import DRINKS, Asking
 
 
 @pytest.fixture
-def store(sqlite: str) -> Iterator[Store]:
+def store(empty: Path, tmp_path: Path) -> Iterator[Store]:
     """An empty store."""
-    opened = Store.open(sqlite)
+    opened = Store.open(str(shutil.copy(empty, tmp_path)))
     yield opened
     opened.close()
 

@@ -11,19 +11,10 @@ import pytest
 
 from evenhand.service.store import Store
 from evenhand.service.store.database import Database
+from tests.service.databases import drop_database, make_database
 from tests.service.store.kit import Clock, Driven
 
 ARMS = ("tea", "coffee", "cocoa")
-
-
-@pytest.fixture(scope="session")
-def empty(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An SQLite database with empty tables, to be copied: making them takes longer than most tests."""
-    path = tmp_path_factory.mktemp("empty") / "evenhand.db"
-    database = Database(str(path))
-    database.migrate()
-    database.close()
-    return path
 
 
 @pytest.fixture
@@ -38,10 +29,12 @@ def either(request: pytest.FixtureRequest) -> Iterator[Database]:
     """A database of either kind with tables."""
     if request.param == "sqlite":
         yield request.getfixturevalue("lite")
-    else:
-        with closing(Database(request.getfixturevalue("postgresql"))) as database:
-            database.migrate()
-            yield database
+        return
+    server = request.getfixturevalue("postgres")
+    url = make_database(server, like=request.getfixturevalue("empty_postgresql"))
+    with closing(Database(url)) as database:
+        yield database
+    drop_database(server, url)
 
 
 @pytest.fixture
