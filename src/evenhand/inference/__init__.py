@@ -14,3 +14,4 @@ from evenhand.inference.sums import difference as difference
 from evenhand.inference.sums import mean as mean
 from evenhand.inference.sums import simultaneous as simultaneous
 from evenhand.inference.sums import weighted as weighted
+from evenhand.inference.sums import weighted_mean as weighted_mean

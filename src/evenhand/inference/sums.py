@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
@@ -200,8 +200,42 @@ def weighted(
     return _above(first, second, rounds, confidence, together), -_above(second, first, rounds, confidence, together)
 
 
-def _above(first: Scores, second: Scores, rounds: Array, confidence: float, together: bool) -> Array:
-    """The lower end of a difference of arms."""
+def weighted_mean(arm: Scores, rounds: Array, confidence: float = CONFIDENCE) -> Ends:
+    """Sequence of the mean of one arm over all rounds that count, whatever changes over time; see `weighted`.
+
+    The score ``y = 1{A = a} R/p`` is at least 0 with ``E[y | past] = μ_a``, so that ``ξ = y − 1`` serves as in
+    `weighted`, and ``1{A = a} (R − c)/p`` as well; the upper end is from ``1 − R``. A reward that is not known is
+    anything in [0, 1].
+
+    Args:
+        arm: its sums.
+        rounds: (…,), that count, also those in which another arm played.
+        confidence: with which the interval contains, at all times, ``Σ μ_a/rounds``.
+
+    Returns:
+        The lower and the upper ends, each (…,), in [0, 1].
+
+    Example:
+        >>> tea = Scores(*map(np.array, [2000.0, 1200.0, 4000.0, 2400.0, 2400.0]), least=0.5)
+        >>> np.round(weighted_mean(tea, np.array(2000.0)), 3)
+        array([0.534, 0.664])
+    """
+    plays, squares = arm.plays - arm.rewards, arm.plays_squared - 2.0 * arm.rewards_squared + arm.squares
+    missed = replace(arm, rewards=plays, rewards_squared=arm.plays_squared - arm.rewards_squared, squares=squares)
+    ends = [1.0 + _above(one, _none_of(arm), rounds, confidence, False, alone=True) for one in (arm, missed)]
+    return np.asarray(ends[0]), np.asarray(1.0 - ends[1])
+
+
+def _none_of(arm: Scores) -> Scores:
+    """Sums of an arm that never plays."""
+    nothing = np.zeros(np.shape(arm.plays))
+    return Scores(nothing, nothing, nothing, nothing, nothing, least=1.0)
+
+
+def _above(
+    first: Scores, second: Scores, rounds: Array, confidence: float, together: bool, *, alone: bool = False
+) -> Array:
+    """The lower end of a difference of arms; ``alone`` that of the mean of the first, less 1."""
     shape = np.broadcast_shapes(np.shape(first.plays), np.shape(second.plays), np.shape(rounds))
     tilts, safe = np.reshape(TILTS, (-1, *(1,) * len(shape))), np.maximum(rounds, 1e-9)
     total = first.rewards + second.plays - second.rewards
@@ -210,6 +244,7 @@ def _above(first: Scores, second: Scores, rounds: Array, confidence: float, toge
     parts = [(tilts, tilts * (total - safe) - psi(tilts) * spread)]
     for centre in CENTRES:
         total, squares = _centred(first, second, centre)
+        total = total - alone * (1.0 - centre) * safe
         spread = squares * (1.0 + together)
         below = 1.0 if together else max(centre, 1.0 - centre)
         for reach in REACHES:

@@ -7,18 +7,25 @@ from dataclasses import replace
 from functools import cached_property, partial
 
 import numpy as np
+from numpy.typing import NDArray
 
 from evenhand.bandit.audit.bounds import bounds_of
+from evenhand.bandit.audit.differences import weighted_means
 from evenhand.bandit.audit.promises import caused, ledger_of
 from evenhand.bandit.changes import promises_of
 from evenhand.bandit.ledger import Promised, whole
 from evenhand.bandit.record import Record
 from evenhand.core.parts import rules_of
 from evenhand.core.state import Array, Observation
+from evenhand.inference.means import CONFIDENCE
+from evenhand.inference.sequences import mean_rewards
+from evenhand.judgement import comparing
 from evenhand.judgement.keeping import keeping_of
 from evenhand.judgement.sentences import CLOSE, WHOLE
 from evenhand.messages.lines import DeficitExcerpt, History
 from evenhand.messages.words import masks
+
+Places = NDArray[np.intp]
 
 
 class Account:
@@ -35,6 +42,7 @@ class Account:
         self.fractions = record.fractions  # promised share of the rounds; None where no share is promised
         rates = policy.index.rates  # (arms,), guaranteed rewards per round, scaled to [0, 1]; None for none
         self.rates = None if rates is None else np.broadcast_to(rates, len(self.names))
+        self.contextual = policy.contextual  # whether arms meet the rounds that suit them
         self.merit = policy.merit  # of a mean scaled to [0, 1], to which a share is proportional; None for none
         self.caps = None if policy.caps is None else np.broadcast_to(policy.caps, len(self.names))
         self.since = state.begun.rounds  # rounds that do not count for each arm's promise, such as those before
@@ -88,10 +96,30 @@ class Account:
         self.changes_made = record.changes.excerpt(self.names, self.say)
 
     @cached_property
+    def _weighted(self) -> tuple[Array, Array]:
+        """The rounds and means of `weighted_means`."""
+        return weighted_means(self._record, CONFIDENCE)
+
+    @cached_property
+    def incomparable(self) -> str:
+        """Why the rewards of arms cannot be compared, as a clause; empty where they can."""
+        return comparing.fault(self.contextual, float(self._weighted[0].max()) if self.contextual else 0.0)
+
+    def means(self, places: Places) -> tuple[Array, Array, Array]:
+        """Of some arms the mean reward and its interval, by which they can be compared; NaN where unknown."""
+        if self.contextual:
+            low, high = self.limits
+            value, least, most = low + (high - low) * self._weighted[1][:, places]
+            return value, least, most
+        known, sums = self.known[places], self.sums[places]
+        value = np.divide(sums, known, out=np.full(len(known), np.nan), where=known > 0.0)
+        return value, *mean_rewards(self.pulls[places], self.certain[places], sums, self.limits)
+
+    @cached_property
     def scores(self) -> Array | None:
         """(arms,), the scores of the next round; None where they are drawn, go by its features, or do not decide."""
         policy = self._record.policy
-        if policy.index.traits.random or policy.contextual or policy.fairness.traits.ignores_score or self.round == 0:
+        if policy.index.traits.random or self.contextual or policy.fairness.traits.ignores_score or self.round == 0:
             return None
         scores = policy.index.score(self._record.state, Observation(self.active), np.random.default_rng(0))
         return np.where(self.active, np.asarray(scores, dtype=float), np.nan)

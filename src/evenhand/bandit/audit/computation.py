@@ -20,7 +20,7 @@ from evenhand.bandit.ledger import PLAY, Whole
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array, Mask
-from evenhand.inference.sequences import mean_interval, mean_rewards
+from evenhand.inference.sequences import mean_interval
 from evenhand.judgement.sentences import WHOLE
 from evenhand.messages.answers import AllocationHealth, moment
 from evenhand.messages.audit import Audit
@@ -107,9 +107,8 @@ def _lines(
     round, slowly = account.round, catch_up(account, recent(account))[places]
     pulls, since = account.pulls[places], account.since[places]
     rounds, plays = round - since, pulls - account.plays_before[places]
-    known, sums = account.known[places], account.sums[places]
     low_share, high_share = mean_interval(plays, plays, rounds)
-    low, high = mean_rewards(pulls, account.certain[places], sums, account.limits)
+    estimate, low, high = account.means(places)
     none = [None] * len(places)
     columns: dict[str, Iterable[Any]] = {
         "arm": [account.names[place] for place in places.tolist()],
@@ -138,7 +137,7 @@ def _lines(
         "deficit": account.deficits[places],
         "worst": account.worst[places],
         "available": _ratio(account.seen[places] - account.missed[places], account.seen[places]),
-        "estimate": _ratio(sums, known),
+        "estimate": estimate,
         "low": low,
         "high": high,
         "learned_mean": _ratio(account.learned_sums[places], account.learned_plays[places]),
@@ -174,8 +173,12 @@ def _ratio(parts: Array, whole: Array) -> Array:
 
 
 def _promised(account: Account) -> Array | None:
-    """(arms,), the share that each arm is promised; by merit, the share that its estimate deserves."""
-    return account.fractions if account.merit is None else deserved_shares(account)
+    """(arms,), the share that each arm is promised; by merit, the share that its estimate deserves. None where nothing
+    is promised, or the merit of an arm depends on the round.
+    """
+    if account.merit is None:
+        return account.fractions
+    return None if account.contextual else deserved_shares(account)
 
 
 def health(account: Account, closed: bool, now: float) -> AllocationHealth:
@@ -268,7 +271,7 @@ def trusted(account: Account) -> tuple[Mask, tuple[str, ...]]:
     largest = account.sums >= known * (high - 1e-9 * (high - low))
     successes = suspected & largest & (unknown > SMALL * account.pulls)
     partial = suspected & ~successes & (unknown > LARGE * account.pulls)
-    warnings = []
+    warnings = [account.incomparable] if account.incomparable and known.any() else []
     if successes.any():
         if account.missing == "zero":
             remedy = "a missing reward counts as 0 only when its window has passed"

@@ -20,6 +20,10 @@ from evenhand.theory.bounded import best_bounded, bounds_of
 from evenhand.theory.prices import BOUNDED, best_promised, bounded_interval, cost_interval
 
 NOTHING = "No reward of an arm is known yet."
+BY_ROUND = (
+    "Not computed from the means of arms, as who is best depends on the features of a round: what the promises cost is "
+    "the reward of the same model and rounds without them less that with them, which `evenhand price` finds in the log."
+)
 ASLEEP = 0.995  # share of the rounds below which an arm does not count as always available
 
 
@@ -30,7 +34,7 @@ def _bounded(account: Account) -> bool:
 
 def best_shares(account: Account) -> Array | None:
     """(arms,), the shares that keep the promises with the largest reward, as in its cost; None where unknown."""
-    if np.count_nonzero((account.known + account.learned_plays)[account.active]) < 2:
+    if account.contextual or np.count_nonzero((account.known + account.learned_plays)[account.active]) < 2:
         return None
     if _bounded(account) and np.count_nonzero(account.active) > BOUNDED:
         return None
@@ -45,6 +49,8 @@ def cost_of(account: Account) -> Cost | None:
     promised = account.fractions is not None and bool((account.fractions[active] > 0.0).any())
     if not (promised or bounded or account.merit is not None):
         return None
+    if account.contextual:
+        return _unknown(account, BY_ROUND)
     if not (account.known + account.learned_plays).any():
         return _unknown(account, NOTHING)
     if bounded and np.count_nonzero(active) > BOUNDED:

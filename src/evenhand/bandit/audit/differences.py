@@ -17,7 +17,8 @@ from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.intervals import Claim, Difference, Interval
 from evenhand.core.state import Array, Mask
-from evenhand.inference import Scores, Sums, difference, mean, simultaneous, weighted
+from evenhand.inference import Scores, Sums, difference, mean, simultaneous, weighted, weighted_mean
+from evenhand.judgement import comparing
 from evenhand.judgement.differences import STEADY, compared, worst
 from evenhand.judgement.sentences import listed
 from evenhand.messages.audit_text import plain
@@ -62,17 +63,22 @@ def differences(
     level = simultaneous(confidence, who.pairs.shape[1])
     tables = _tables(record, month, assume)
     rounds, kinds, found = _weighted(record, who, tables, level)
-    apart = rounds <= PART * sum(table.rounds for table, _ in tables)
+    contextual, every = record.policy.contextual, sum(table.rounds for table, _ in tables)
+    apart = np.zeros(len(rounds), dtype=bool) if contextual else rounds <= PART * every  # own means say nothing
     if apart.any():
         found[:, apart] = _apart(who._replace(pairs=who.pairs[:, apart]), tables, level)
     common = [*([] if month is None else [f"{month} was chosen without looking at its rewards"])]
     common += [] if assume is None else [ASSUMED[assume]]
     changed, remarks, made = _changed(record), _remarks(record, who, tables, of), []
-    for (one, two), (low, high, value), own, kind in zip(
-        who.pairs.T.tolist(), (found.T * record.reward_range.width).tolist(), apart, kinds.T, strict=True
+    for (one, two), (low, high, value), own, kind, weight in zip(
+        who.pairs.T.tolist(), (found.T * record.reward_range.width).tolist(), apart, kinds.T, rounds, strict=True
     ):
         seen = [arm for arm, part in changed.items() if part @ who.parts[[one, two]].any(axis=0)]
         claim, premises = _claimed(own, kind, seen, common)
+        if fault := comparing.fault(contextual, weight):
+            claim, premises = "not_claimed", (fault,)
+        elif contextual and weight < every:
+            claim, premises = "holds_if", (*premises, comparing.ALIKE)
         interval = Interval(low, high, confidence, claim, premises)
         retired = [f"{name} is retired" for name in (who.names[one], who.names[two]) if name in record.retired]
         rest = (*(retired if of == "arms" else []), *remarks)
@@ -229,6 +235,24 @@ def _weighted(
     with np.errstate(invalid="ignore"):
         value = first.rewards / first.plays - second.rewards / second.plays
     return rounds, kinds, _with_value(low, high, value)
+
+
+def weighted_means(record: Record, confidence: float) -> tuple[Array, Array]:
+    """For each arm the rounds that count, in which every arm that could play had a known chance, and of its mean reward
+    in them the value and the ends on the scale [0, 1], (3, arms); NaN where there are none.
+    """
+    arms = len(record.arms)
+    rounds, sums, least = np.zeros(arms), np.zeros((kept.WIDTH, arms)), np.ones(arms)
+    for table, rows in _tables(record, None, None):
+        if table.able is not None:
+            able = np.unpackbits(np.frombuffer(table.able, np.uint8), count=arms).astype(bool)
+            rounds += able * table.rounds
+            sums += able * rows.T
+            least = np.where(able, np.minimum(least, table.least), least)
+    low, high = weighted_mean(_scores(sums, least), rounds, confidence)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value = np.clip(sums[kept.REWARDS] / sums[kept.WEIGHTS], low, high)
+    return rounds, np.where(rounds > 0.0, [np.where(np.isnan(value), (low + high) / 2.0, value), low, high], np.nan)
 
 
 def _scores(sums: Array, least: Array) -> Scores:

@@ -148,9 +148,13 @@ def _of_rates(account: Account, rates: Array) -> tuple[NDArray[np.intp], Judgeme
 
 
 def _of_merit(account: Account, merit: Merit) -> tuple[NDArray[np.intp], Judgements | None, Array]:
-    """Shares by merit, beside those that the intervals of the means allow; none where arms came, went or slept."""
+    """Shares by merit, beside those that the intervals of the means allow; none where arms came, went or slept, or each
+    round has merits of its own.
+    """
     rounds, arms = float(account.rounds), len(account.names)
-    stayed = account.active.all() and not account.missed.any() and (account.seen == rounds).all()
+    stayed = (
+        not account.contextual and account.active.all() and not account.missed.any() and (account.seen == rounds).all()
+    )
     if not stayed or not rounds or not account.known.all():
         return np.empty(0, dtype=np.intp), None, np.zeros(arms)
     least, most = allowed_shares(merit, *scaled_means(account, account.active), account.plays)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from evenhand.bandit.audit.judged import Judged
 from evenhand.core.errors import number_of
 from evenhand.core.numbers import percent
 from evenhand.core.state import Array
-from evenhand.inference.sequences import mean_rewards
+from evenhand.judgement import comparing
 from evenhand.judgement.sentences import counted, sentence
 from evenhand.messages.audit_text import plain
 from evenhand.messages.lines import Line
@@ -20,9 +21,18 @@ ASLEEP = 0.995  # share of the rounds below which an arm does not count as alway
 MISSING = 0.1  # part of an arm's rewards above which missing ones are mentioned
 
 
+class Means(NamedTuple):
+    """The mean rewards of all arms, by which they are compared, with the ends of their intervals; NaN where unknown."""
+
+    value: Array
+    low: Array
+    high: Array
+
+
 def reasons(lines: Sequence[Line], account: Account, judged: Judged) -> list[str]:
     """Why each arm received what it received: its promise, its availability, its rewards and its score."""
-    best = _surest(account)
+    means = Means(*account.means(np.arange(len(account.names))))
+    best = _surest(account, means)
     scores = account.scores
     if scores is not None:
         scores = np.sort(scores[account.active & np.isfinite(scores)])
@@ -33,7 +43,12 @@ def reasons(lines: Sequence[Line], account: Account, judged: Judged) -> list[str
         if not line.retired:
             cap, group = caps.get(line.arm, ""), groups.get(line.arm, "")
             parts = [_owing(line, account, judged, place[line.arm], bool(group)), cap, group]
-            parts += [_available(line), _compared(line, best, account), _missing(line, account), _ranked(line, scores)]
+            parts += [
+                _available(line),
+                _compared(line, best, means, account),
+                _missing(line, account),
+                _ranked(line, scores),
+            ]
         found.append(account.say(" ".join(part for part in parts if part)))
     return found
 
@@ -42,6 +57,8 @@ def _owing(line: Line, account: Account, judged: Judged, place: int, grouped: bo
     """How far its promise is kept, and what allows arrears."""
     found = judged.of_arm(place)
     if account.merit is not None:
+        if account.contextual:
+            return "Its share follows its merit in each round."
         text = f"Its share follows its merit, which now deserves {percent(line.promised or 0.0)}."
         return text if found is None else f"{text} {sentence(judged.case('It', place, found))}."
     if not line.promised and found is None:
@@ -85,39 +102,39 @@ def _available(line: Line) -> str:
     return f"It could play in {percent(line.available)} of the rounds only."
 
 
-def _surest(account: Account) -> int | None:
+def _surest(account: Account, means: Means) -> int | None:
     """The place of the arm whose mean reward is surely the largest: by the lower ends of the intervals."""
-    counted = account.active & (account.known > 0.0)
+    counted = account.active & ~np.isnan(means.value)
     if not counted.any():
         return None
-    low, _ = mean_rewards(account.pulls, account.certain, account.sums, account.limits)
-    means = account.sums / np.maximum(account.known, 1.0)
-    low = np.where(counted, np.nan_to_num(low, nan=account.limits[0]), -np.inf)
-    return int(np.lexsort((np.where(counted, means, -np.inf), low))[-1])
+    low = np.where(counted, np.nan_to_num(means.low, nan=account.limits[0]), -np.inf)
+    return int(np.lexsort((np.where(counted, means.value, -np.inf), low))[-1])
 
 
-def _compared(line: Line, best: int | None, account: Account) -> str:
+def _compared(line: Line, best: int | None, means: Means, account: Account) -> str:
+    if account.incomparable:
+        return f"Its mean reward is {comparing.NO_FLOOR}." if line.received else ""
     if best is None:
         return ""
     if line.estimate is None:
         return "None of its rewards is known yet."
-    name, mean = plain(account.names[best]), float(account.sums[best] / account.known[best])
+    name, mean = plain(account.names[best]), float(means.value[best])
     own, largest = (account.words.amount(f"{one:.3g}") for one in (line.estimate, mean))
+    what = "Its mean reward over all rounds" if account.contextual else "Its mean reward"
     if line.arm == account.names[best] or line.estimate == mean:
-        surely = "" if _largest(account, mean) else " of those that are known well"
-        return f"Its mean reward, {own}, is the largest{surely or ' of all'}."
+        surely = "" if _largest(account, means.value, mean) else " of those that are known well"
+        return f"{what}, {own}, is the largest{surely or ' of all'}."
     if line.estimate > mean:
         known = int(account.known[account.names.index(line.arm)])
         rests = f"but rests on {number_of(known, 'reward')} only"
-        return f"Its mean reward, {own}, is above that of {name}, {largest}, {rests}."
+        return f"{what}, {own}, is above that of {name}, {largest}, {rests}."
     sure = line.high is not None and line.high < mean
     doubt = "" if sure else ", which is within its interval, so this may change"
-    return f"Its mean reward, {own}, is below that of {name}, {largest}{doubt}."
+    return f"{what}, {own}, is below that of {name}, {largest}{doubt}."
 
 
-def _largest(account: Account, mean: float) -> bool:
-    counted = account.active & (account.known > 0.0)
-    return bool((account.sums[counted] <= mean * account.known[counted] + 1e-12).all())
+def _largest(account: Account, values: Array, mean: float) -> bool:
+    return bool((values[account.active & ~np.isnan(values)] <= mean + 1e-12).all())
 
 
 def _missing(line: Line, account: Account) -> str:

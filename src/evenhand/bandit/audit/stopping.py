@@ -88,6 +88,8 @@ def stopping(record: Record, delta: float, epsilon: float, best: int | str | Non
     others = int(np.count_nonzero(account.active)) - 1
     if asked.best != PROMISES and asked.best > others:
         return _by_number(account)
+    if account.contextual:
+        return _by_weights(record, account, asked)
     if asked.best != 1 or account.by_totals or others > MOST or not account.known.any():
         return _by_likelihood(account, asked, asked.delta)
     part = (1.0 - COMPARED) * delta
@@ -105,6 +107,38 @@ def stopping(record: Record, delta: float, epsilon: float, best: int | str | Non
         possible = (record.names[place], *(one.first for one in found if one.interval.high >= 0.0))
         return _by_differences(account, asked, possible, far, premises, min(max(far, 0.0), rest.epsilon_now))
     return rest
+
+
+def _by_weights(record: Record, account: Account, asked: Question) -> Stopping:
+    """Whether one may stop by weighted differences alone, where arms meet the rounds that suit them."""
+    faults = [account.incomparable] * bool(account.incomparable)
+    if asked.best != 1:
+        faults.append("who is best depends on the features of a round, so that only one arm for all rounds is sought")
+    if faults:
+        return _nothing(account, tuple(faults))
+    means = np.where(
+        account.active, np.nan_to_num(account.means(np.arange(len(account.names)))[0], nan=-np.inf), -np.inf
+    )
+    place = int(means.argmax())
+    found = differences(record, record.names[place], confidence=1.0 - asked.delta)
+    if any(one.interval.claim == "not_claimed" for one in found):
+        return _nothing(account, tuple(dict.fromkeys(why for one in found for why in one.interval.premises)))
+    premises = tuple(dict.fromkeys(premise for one in found for premise in one.interval.premises))
+    far = max(one.interval.high for one in found)
+    possible = (record.names[place], *(one.first for one in found if one.interval.high >= 0.0))
+    if far < 0.0 or far <= asked.epsilon > 0.0:
+        return _by_differences(account, asked, possible, far, premises, max(far, 0.0))
+    claim: Claim = "holds_if" if premises else "holds"
+    answer = Stopping(False, possible, possible[:1], far, (None, None), claim, premises, ())
+    return replace(answer, sentences=tuple(map(account.say, _sentences(account, asked, answer, certain=False))))
+
+
+def _nothing(account: Account, why: tuple[str, ...]) -> Stopping:
+    """That nothing is claimed, and why."""
+    low, high = account.limits
+    names = tuple(name for name, active in zip(account.names, account.active, strict=True) if active)
+    says = account.say(f"Nothing is claimed, since {listed(why)}.")
+    return Stopping(False, names, (), high - low, (None, None), "not_claimed", why, (says,))
 
 
 def _by_number(account: Account) -> Stopping:
@@ -302,13 +336,14 @@ def _sentences(account: Account, asked: Question, answer: Stopping, certain: boo
         lines = [f"Not yet: {arms} can still {kind}: {named(answer.candidates)}."]
         if account.known.any():
             lines += [f"What is sure by now: {missed} ({error}).", *_forecast(account, asked, answer.rounds)]
-    return [*lines, f"This holds however often one looks, if {listed(answer.premises)}."]
+    sure = f"if {listed(answer.premises)}" if answer.premises else "whatever changes over time"
+    return [*lines, f"This holds however often one looks, {sure}."]
 
 
 def _forecast(account: Account, asked: Question, rounds: tuple[int | None, ...]) -> list[str]:
     """When one may likely stop; nothing where that is not foreseen."""
     first, last = rounds
-    if asked.best == PROMISES or not account.round:
+    if asked.best == PROMISES or not account.round or account.contextual:
         return []
     far, lead = f"within ten times the {number_of(account.round, 'round')} so far", "At the present shares"
     if first is None:

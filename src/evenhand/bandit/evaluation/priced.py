@@ -10,7 +10,7 @@ import numpy as np
 
 from evenhand.algorithms.recommendation import which
 from evenhand.bandit.audit.account import Account
-from evenhand.bandit.audit.costing import NOTHING, Prices, cost_of, notes
+from evenhand.bandit.audit.costing import BY_ROUND, NOTHING, Prices, cost_of, notes
 from evenhand.bandit.bandit import Bandit
 from evenhand.bandit.evaluation.intervals import FIXED
 from evenhand.bandit.evaluation.log import Log
@@ -193,6 +193,8 @@ def _of_environment(world: Environment) -> Facts:
 
 def of_account(account: Account) -> Facts:
     """What is known of the active arms of a bandit: means, intervals and costs as in its audit."""
+    if account.contextual:
+        raise EvenhandError(BY_ROUND)
     if not (account.known + account.learned_plays).any():
         raise EvenhandError(NOTHING)
     prices, active, (smallest, largest) = Prices(account), account.active, account.limits
