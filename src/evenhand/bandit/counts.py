@@ -87,17 +87,22 @@ class CountHistory(Intervals):
 
     def mark(self, round: int, time: float, counts: Counts, returned: int = 0) -> None:
         """End an interval; ``returned`` of the rounds were given back by leases."""
-        marked = np.array(counts[1:])
-        mark = Mark(counts[0].copy(), marked.copy())
-        mark.rewards[:, : self.marked.shape[1]] -= self.marked
-        self.marked = marked
         self.played.append(round - returned)
-        self.counts.append(mark)
+        self.counts.append(None)
+        left, apart = list[Array](), True
         if self.end(round, time):
-            self._leave_out(range(0, MOST, 2))
+            left = self._leave_out(range(0, MOST, 2))
             del self.counts[::2], self.played[::2]
-        if len(mark.plays) > FOLLOWED:
-            self._thin(len(mark.plays))
+        if len(counts[0]) > FOLLOWED:
+            crowded, apart = self._crowded(len(counts[0]))
+            left += self._leave_out(crowded)
+        if apart or left:
+            marked = np.array(counts[1:])
+            since = marked.copy()
+            since[:, : self.marked.shape[1]] -= self.marked
+            for rewards in left:
+                since[:, : rewards.shape[1]] += rewards
+            self.counts[-1], self.marked = Mark(counts[0].copy(), since), marked
 
     def credit(self, round: int, places: Any, known: Any = 1.0, sums: Any = 0.0) -> None:
         """Count rewards of a round, or of the rounds of a lease from this one on, in the interval of that round."""
@@ -107,22 +112,26 @@ class CountHistory(Intervals):
                 rewards[0, places] += known
                 rewards[1, places] += sums
 
-    def _leave_out(self, places: Iterable[int]) -> None:
-        """Leave out marks before the last one; their rewards count in the next that is there."""
+    def _leave_out(self, places: Iterable[int]) -> list[Array]:
+        """Leave out marks, whose rewards count in the next one that is there; those after which there is none."""
+        left = []
         for place in places:
             mark, self.counts[place] = self.counts[place], None
-            if mark is not None:
-                after = next(filter(None, self.counts[place + 1 :]))
+            after = next(filter(None, self.counts[place + 1 :]), None)
+            if mark is not None and after is not None:
                 after.rewards[:, : len(mark.plays)] += mark.rewards
+            elif mark is not None:
+                left.append(mark.rewards)
+        return left
 
-    def _thin(self, arms: int) -> None:
-        """Leave out all but evenly spaced marks and the last: every second of 400 arms stays, every fourth of 800."""
+    def _crowded(self, arms: int) -> tuple[list[int], bool]:
+        """The marks that are too many, and whether the last is none of them: 400 arms keep half, 800 a fourth."""
         apart, last, many = self.stride << math.ceil(math.log2(arms / FOLLOWED)), 0, list[int]()
         for place, round in enumerate(self.rounds[:-1]):
             if self.counts[place] is not None:
                 many += [place] * (round // apart == last)
                 last = round // apart
-        self._leave_out(many)
+        return many, self.rounds[-1] // apart != last
 
     def pace(self) -> float | None:
         """Seconds per round lately; None before the second mark."""
