@@ -129,11 +129,13 @@ def run(names: Sequence[str], place: Store, as_json: bool) -> None:
     check_folder(place.folder)
     progress = Console(stderr=True, highlight=False)
     progress.print("[dim]The first run on a machine also compiles the engine, which takes a minute or two.[/dim]")
-    for number, experiment in enumerate(wanted, start=1):
-        where = f"[{number} of {len(wanted)}] {experiment.id}"
-        progress.print(f"[bold]{escape(where)}[/bold]  {escape(experiment.title)}{_about(experiment, place)}")
-        runs = place.run(experiment, lambda part: progress.print(f"    {escape(part)}"))
-        report.keep(place, experiment, runs, judge(experiment, runs, place.data, place.reduces(experiment)))
+    try:
+        for number, experiment in enumerate(wanted, start=1):
+            where = f"[{number} of {len(wanted)}] {experiment.id}"
+            progress.print(f"[bold]{escape(where)}[/bold]  {escape(experiment.title)}{_about(experiment, place)}")
+            runs = place.run(experiment, lambda part: progress.print(f"    {escape(part)}"))
+            report.keep(place, experiment, runs, judge(experiment, runs, place.data, place.reduces(experiment)))
+    finally:  # once, which takes a second: of what is finished, also where it is interrupted
         report.write(place, known)
     found = report.kept(place, known)
     shown = [found[experiment.id] for experiment in wanted]

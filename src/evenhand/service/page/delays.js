@@ -2,6 +2,7 @@
 import { Chart, ROOM, axis, tip } from './chart.js';
 import { duration, several, whole } from './format.js';
 import { Component, html } from './view.js';
+import { say } from './words.js';
 
 const TOTALS =
   'Rewards arrive as totals of rounds. They name no decision, so there is no delay to measure.';
@@ -15,7 +16,7 @@ export class Delays extends Component {
 
   render({ delays, totals, received }) {
     const none = received ? LEASED : 'No reward has been received yet.';
-    const reason = totals ? TOTALS : none;
+    const reason = totals ? say(TOTALS) : none;
     return html`<section aria-labelledby="delays">
       <h2 id="delays">Delay of the rewards</h2>
       ${delays ? html`<${Summary} delays=${delays} />` : html`<p class="note">${reason}</p>`}

@@ -3,6 +3,7 @@ import { ShareField, fresh } from './fields.js';
 import { Fault } from './faults.js';
 import { fraction } from './submit.js';
 import { Name, html } from './view.js';
+import { say } from './words.js';
 
 export const newGroup = () => fresh({ name: '', arms: [], least: '', most: '' });
 
@@ -38,7 +39,7 @@ export function GroupFields({ groups, arms, plays, faults = {}, tried = false, o
   const unplaced = groups.every(({ name }, at) => Object.keys(faultOf(faults, at, name)).length === 0);
   return html`<fieldset class="groups"><legend>Promises to groups of arms</legend>
     <p class="note">The arms of a group get a share of the rounds together: at least, at most, or both. An arm can be in
-      several groups.${plays > 1 && ` With ${plays} arms per round, shares go up to ${100 * plays}%.`}</p>
+      several groups.${plays > 1 && say(` With ${plays} arms per round, shares go up to ${100 * plays}%.`)}</p>
     ${groups.map(group)}
     ${unplaced && html`<${Fault} faults=${faults} path="groups" />`}
     <button type="button" onClick=${() => onChange([...groups, newGroup()])}>Add a group</button>

@@ -159,6 +159,6 @@ function received({ share: got, since, rounds }) {
 }
 
 const unchangeable = (audit) =>
-  audit.lines.some(byMerit)
+  say(audit.lines.some(byMerit)
     ? 'The shares follow the merit of the arms, so that there is no promised share to change.'
-    : 'The algorithm of this allocation promises no share per arm.';
+    : 'The algorithm of this allocation promises no share per arm.');
