@@ -154,11 +154,19 @@ def estimated(record: Record, arms: Sequence[str], available: Iterable[str] | No
     return propensities(record.policy, before, able.mask, decision, record.arms.place, seed, names)
 
 
-def decided_again(record: Record, available: Iterable[str] | None, silent: bool) -> Decision:
+def decided_again(
+    record: Record,
+    available: Iterable[str] | None,
+    silent: bool,
+    features: Mapping[str, Any] | None = None,
+    arms: Mapping[str, Mapping[str, Any]] | None = None,
+) -> Decision:
     """What this computer and this version decide for the next round; changes nothing. See `estimated`."""
-    mask = record.arms.available(available).mask
-    before = _before(record, silent)
-    return record.policy.choose(before, Observation(mask), record.chance.deciding(before.clock))
+    able, before = record.arms.available(available), _before(record, silent)
+    observation = Observation(able.mask)
+    if record.contexts is not None:
+        observation, _ = record.contexts.observation(features, arms, able, record.arms.names)
+    return record.policy.choose(before, observation, record.chance.deciding(before.clock))
 
 
 def _before(record: Record, silent: bool) -> State:

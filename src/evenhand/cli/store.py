@@ -27,6 +27,9 @@ def export(
         bool,
         typer.Option("--estimate", help="Estimate propensities that have no closed form; replays every event."),
     ] = False,
+    features: Annotated[
+        bool, typer.Option("--features", help="Write the features of the decisions, too, which may be personal.")
+    ] = False,
     own: Import = None,
     as_json: AsJson = False,
 ) -> None:
@@ -40,7 +43,7 @@ def export(
     from evenhand.service.store.export import write_log
 
     with closing(Store.open(database, new=False)) as store:
-        rows = write_log(store.database, name, file, estimate)
+        rows = write_log(store.database, name, file, estimate, features)
     if as_json:
         print_json({"rows": rows, "file": str(file)})
     else:
@@ -216,6 +219,9 @@ def export_all(
     name: Name,
     file: Annotated[Path, typer.Argument(metavar="FILE", help="New file to write, of JSON lines.")],
     database: Database = "evenhand.db",
+    features: Annotated[
+        bool, typer.Option("--features", help="Write the features of the decisions, too, which may be personal.")
+    ] = False,
 ) -> None:
     """Write the events of an allocation to a file for `evenhand db import`.
 
@@ -225,7 +231,7 @@ def export_all(
     from evenhand.service.store.repair import export_events
 
     with existing(database) as opened:
-        events, fault = export_events(opened, name, file)
+        events, fault = export_events(opened, name, file, features)
     note(
         f"wrote {number_of(events, 'event')} to {file}" + (f", which says that they are damaged: {fault}" * bool(fault))
     )

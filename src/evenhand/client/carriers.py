@@ -195,6 +195,7 @@ class Client:
         since: int = 1,
         until: int | None = None,
         estimate: bool = False,
+        features: bool = False,
     ) -> None:
         """Download the log of an allocation to a file, which is written whole or not at all.
 
@@ -204,11 +205,12 @@ class Client:
             since: the first round.
             until: the last round; None for the last one decided.
             estimate: whether to estimate propensities that have no closed form, which takes time.
+            features: whether to add the features of the decisions, which may be personal.
 
         Raises:
             DataError: the file cannot be written.
         """
-        self._save("log", *operations.log(name, path, since, until, estimate))
+        self._save("log", *operations.log(name, path, since, until, estimate, features))
 
     def save_report(self, name: str, path: str | PathLike[str]) -> None:
         """Download a report on an allocation to an HTML file, to be handed on; it is written whole or not at all.
@@ -333,9 +335,10 @@ class AsyncClient:
         since: int = 1,
         until: int | None = None,
         estimate: bool = False,
+        features: bool = False,
     ) -> None:
         """Like `Client.log`."""
-        await self._save("log", *operations.log(name, path, since, until, estimate))
+        await self._save("log", *operations.log(name, path, since, until, estimate, features))
 
     async def save_report(self, name: str, path: str | PathLike[str]) -> None:
         """Like `Client.save_report`."""

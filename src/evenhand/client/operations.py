@@ -603,13 +603,16 @@ def event_page(name: str, after: int) -> Steps[answers.Events]:
     return _get(path_to(name, "events"), answers.Events, after=after, limit=PAGE)
 
 
-def log(name: str, path: str | PathLike[str], since: int, until: int | None, estimate: bool) -> tuple[Path, Call, str]:
+def log(
+    name: str, path: str | PathLike[str], since: int, until: int | None, estimate: bool, features: bool
+) -> tuple[Path, Call, str]:
     """Where the log of an allocation goes, the call, and the media type of its answer."""
     target = Path(fspath(path))
     format = target.suffix.removeprefix(".").lower()
     if format not in LOG_TYPES:
         raise DataError(f"the name of a log must end in .csv or .parquet, got {fspath(path)!r}")
     query = {"format": format, "since": since, "until": until, "estimate": str(estimate).lower()}
+    query |= {"features": "true"} if features else {}
     return target, Call("GET", path_to(name, "log"), query=query), LOG_TYPES[format]
 
 

@@ -137,6 +137,9 @@ async def log(
     estimate: Annotated[
         bool, Query(description="whether to estimate propensities that have no closed form and were not requested")
     ] = False,
+    features: Annotated[
+        bool, Query(description="whether to add the features of the decisions, which may be personal")
+    ] = False,
 ) -> Response:
     """Download the log of the decisions and rewards, in the columns that off-policy evaluation reads.
 
@@ -144,7 +147,7 @@ async def log(
     """
     download = service.quotas.log(caller, estimate)
     limits = LogLimits(service.settings.max_work, MAX_CHARACTERS, download.proceed)
-    begin = partial(stream_log, service.store.database, name, format, since, until, estimate, limits)
+    begin = partial(stream_log, service.store.database, name, format, since, until, estimate, limits, features)
     try:
         pieces = await download.run(request, begin)
     except BaseException:

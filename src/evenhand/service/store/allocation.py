@@ -88,9 +88,9 @@ class Allocation:
             body = {**body, "memory": memory}
         self.unwritten.append(Event(self.sequence, time, kind, round, body, key=key))
 
-    def keep(self, round: int, pull: Pull) -> str:
+    def keep(self, round: int, pull: Pull, features: Any, arms: Any) -> str:
         """Keep the features of a decision, to be written with its event; their seal."""
-        self.features[round] = sealed = Sealed.of(pull)
+        self.features[round] = sealed = Sealed.of(pull, features, arms)
         return sealed.seal
 
     def fetch(self, connection: Connection, rounds: Iterable[int]) -> None:

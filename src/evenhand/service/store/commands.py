@@ -250,7 +250,7 @@ class Decide(Command[Decisions]):
         bandit, known = context.allocation.bandit, (round.features, round.arms, seen)
         decision = decide(bandit, round.available, context.now, self.propensities, facts, *known)
         if pull := facts.pop("pull", None):
-            facts["features"] = context.allocation.keep(decision.round, pull)
+            facts["features"] = context.allocation.keep(decision.round, pull, round.features, round.arms)
         context.record("decide", decision.round, facts)
         return decision
 

@@ -8,7 +8,7 @@ from sqlalchemy import Connection, delete, func, insert, select
 
 from evenhand.bandit.record import Record
 from evenhand.core.errors import StateError
-from evenhand.service.store import tables
+from evenhand.service.store import features, seals, tables
 from evenhand.service.store.allocation import all_events, first_event, row_of
 from evenhand.service.store.arms import read_names
 from evenhand.service.store.checked import isolated
@@ -31,7 +31,9 @@ def compact(database: Database, name: str, before: float) -> Compacted:
     """Replace the events of an allocation before a time by one that holds the state after them.
 
     That state has the pending decisions; their rewards are taken as before. A reward of an earlier decision is answered
-    with ``unknown``. The events are replayed first, so that none is removed that was damaged.
+    with ``unknown``. The features of decisions that do not wait for rewards are erased, and so are answers that were
+    given before, which have hashes of requests. The events are replayed first, so that none is removed that was
+    damaged.
     """
     with database.transaction(writes=False) as connection, isolated(database, name):
         row = row_of(connection, name)
@@ -41,6 +43,7 @@ def compact(database: Database, name: str, before: float) -> Compacted:
         return Compacted(0, (first.round or 0) + 1 if first.kind == "state" else 1)
     with isolated(database, name, row.id), damage_as_state_error():
         bandit, state = _state_after(database, row.id, last)
+    waiting = list(map(int, bandit.pending.waiting))
     with database.transaction(writes=True) as connection:
         same = row_of(connection, name, lock=True).id == row.id
         if not same or not has_event(connection, row.id, Place(state.sequence, state.chain)):
@@ -50,6 +53,12 @@ def compact(database: Database, name: str, before: float) -> Compacted:
         connection.execute(insert(events), state.row(row.id, before="", place=bandit.arms.place))
         connection.execute(delete(snapshots).where(snapshots.c.allocation == row.id, snapshots.c.sequence < last))
         owe(connection, f"{COMPACT} {row.id} {last}")
+        if bandit.contexts is not None:
+            features.erase(connection, row.id, state.round or 0, waiting)
+            seals.forget_answers(connection, row.id, before)
+            owe(connection, PURGE)
+    if bandit.contexts is not None:
+        database.purge()
     return Compacted(_remove_before(database, row.id, last) + 1, (state.round or 0) + 1)
 
 
@@ -68,13 +77,15 @@ def _state_after(database: Database, id: int, last: int) -> tuple[Record, Event]
     bandit: Record | None = None
     first: Event | None = None
     event: Event | None = None
-    closed = False
+    closed, sealed = False, dict[int, str]()
     for event in all_events(database, id, until=last):
         first = first or event
         bandit, closed = fold(bandit, event, closed)
+        sealed |= features.seals_in(event)
     if bandit is None or first is None or event is None or event.sequence != last:
         raise StateError(f"event {last} is missing")
-    return bandit, stated(bandit, closed, event, first, replaces=1)
+    kept = {round: sealed[round] for round in map(int, bandit.pending.waiting) if round in sealed}
+    return bandit, stated(bandit, closed, event, first, 1, kept)
 
 
 def _remove_before(database: Database, id: int, sequence: int) -> int:

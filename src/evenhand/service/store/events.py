@@ -209,6 +209,7 @@ class Stated(TypedDict):
     create: Created  # the body of that event
     closed: bool  # whether the allocation decides no more
     bandit: dict[str, Any]  # as `Bandit.dump` describes it, with numbers of arms
+    features: NotRequired[dict[int, str]]  # by round the seals of those that were not erased then
 
 
 BODIES: dict[str, TypeAdapter[Any]] = {
@@ -281,8 +282,10 @@ def settings_of(bandit: Record) -> dict[str, Any]:
     }
 
 
-def stated(bandit: Record, closed: bool, last: Event, first: Event, replaces: int) -> Event:
-    """The event that replaces events."""
+def stated(
+    bandit: Record, closed: bool, last: Event, first: Event, replaces: int, seals: Mapping[int, str] | None = None
+) -> Event:
+    """The event that replaces events; ``seals`` are of features that are kept."""
     body = {
         "evenhand": __version__,
         "replaces": replaces,
@@ -290,6 +293,7 @@ def stated(bandit: Record, closed: bool, last: Event, first: Event, replaces: in
         **created_by(first),
         "closed": closed,
         "bandit": saved.dump(bandit),
+        **({"features": dict(seals)} if seals else {}),
     }
     return Event(last.sequence, last.time, "state", int(bandit.state.round), body, last.chain)
 

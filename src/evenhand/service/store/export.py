@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
@@ -22,12 +22,13 @@ from evenhand.core.errors import EvenhandError
 from evenhand.core.files import write_whole
 from evenhand.messages import answers
 from evenhand.service.store import tables
-from evenhand.service.store.allocation import AllocationRow, all_events, row_of
+from evenhand.service.store.allocation import AllocationRow, all_events, loaded, row_of
 from evenhand.service.store.arms import read_names
 from evenhand.service.store.checked import check, isolated
 from evenhand.service.store.database import Database
 from evenhand.service.store.errors import TooMuchWork
 from evenhand.service.store.events import Event, fold
+from evenhand.service.store.features import Sealed, find
 from evenhand.service.store.lease_log import LeaseLog
 from evenhand.service.store.reader import available_after, damage_as_state_error, found, linked, next_rows, place_before
 
@@ -83,6 +84,7 @@ def log(
     until: int | None = None,
     estimate: bool = False,
     limits: LogLimits = NO_LIMITS,
+    features: bool = False,
 ) -> Iterator[pd.DataFrame]:
     """The log of an allocation, piece by piece; at least one piece, which may be empty.
 
@@ -97,6 +99,9 @@ def log(
     ``available``         the arms that could play, as a JSON list
     ``late``              whether the reward was received after the window, so that nothing was learned from it
     ====================  ==============================================================================================
+
+    With ``features`` there is a column for each feature of the situation, blank where it was erased, and those of the
+    arms that could play stand in ``available``.
     """
     since = validate.whole("since", since)
     with database.transaction(writes=False) as connection:
@@ -109,14 +114,15 @@ def log(
     arms = max((names for _, names in available), key=len)
     limits.check(max(0, last - since + 1), arms.count('", "') + 1, len(arms), estimate)
     estimates = _estimates(database, row.id, limits) if estimate else None
-    return _pieces(database, row, since, last, available, estimates, limits)
+    known = _known_features(database, row) if features else None
+    return _pieces(database, row, since, last, available, estimates, limits, known)
 
 
-def write_log(database: Database, name: str, path: Path, estimate: bool = False) -> int:
+def write_log(database: Database, name: str, path: Path, estimate: bool = False, features: bool = False) -> int:
     """Write the log to a CSV or Parquet file, which is written whole or not at all."""
     if path.suffix not in (".csv", ".parquet"):
         raise EvenhandError(f"the name of a log must end in .csv or .parquet, got {path.name!r}")
-    frames, rows = log(database, name, estimate=estimate), 0
+    frames, rows = log(database, name, estimate=estimate, features=features), 0
 
     def counted() -> Iterator[pd.DataFrame]:
         nonlocal rows
@@ -143,9 +149,10 @@ def stream_log(
     until: int | None = None,
     estimate: bool = False,
     limits: LogLimits = NO_LIMITS,
+    features: bool = False,
 ) -> Iterator[bytes]:
     """The bytes of the log as a ``csv`` or ``parquet`` file, in pieces; errors are raised before the first piece."""
-    pieces = ENCODERS[format](log(database, name, since, until, estimate, limits))
+    pieces = ENCODERS[format](log(database, name, since, until, estimate, limits, features))
     return chain([next(pieces)], pieces)
 
 
@@ -176,9 +183,10 @@ def _facts(event: Event) -> dict[str, Any]:
 def as_csv(frames: Iterator[pd.DataFrame]) -> Iterator[bytes]:
     """A log as a CSV file, in pieces; names that spreadsheets would take for formulas have an apostrophe in front."""
     for number, frame in enumerate(frames):
-        frame = frame.assign(item_id=frame["item_id"].str.replace(FORMULA, r"'\g<0>", regex=True))
+        texts = ["item_id", *frame.columns[len(COLUMNS) :]]
+        frame = frame.assign(**{name: frame[name].str.replace(FORMULA, r"'\g<0>", regex=True) for name in texts})
         # Python quotes strings with a line feed, but a carriage return ends lines for readers, too.
-        returns = frame["item_id"].str.contains("\r", regex=False).any()
+        returns = any(frame[name].str.contains("\r", regex=False).any() for name in texts)
         quoting: Any = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
         yield frame.to_csv(index=False, header=number == 0, lineterminator="\n", quoting=quoting).encode()
 
@@ -190,10 +198,11 @@ def as_parquet(frames: Iterator[pd.DataFrame]) -> Iterator[bytes]:
 
     types = {"str": pa.string(), "int64": pa.int64(), "float64": pa.float64(), "bool": pa.bool_()}
     types["datetime64[us, UTC]"] = pa.timestamp("us", tz="UTC")
-    schema = pa.schema([(name, types[dtype]) for name, dtype in COLUMNS.items()])
+    first = next(frames)
+    schema = pa.schema([(name, types[COLUMNS.get(name, "str")]) for name in first.columns])
     file = _Pieces()
     with parquet.ParquetWriter(file, schema) as writer:
-        for frame in frames:
+        for frame in chain([first], frames):
             writer.write_table(pa.Table.from_pandas(frame, schema, preserve_index=False))
             yield file.take()
     yield file.take()
@@ -236,7 +245,9 @@ def _pieces(
     available: list[tuple[int, str]],
     estimates: Iterator[tuple[int, Propensities]] | None,
     limits: LogLimits,
+    known: KnownFeatures | None,
 ) -> Iterator[pd.DataFrame]:
+    names = () if known is None else known.names
     size = max(1, min(MAX_ROUNDS, MAX_CHARACTERS // max(len(arms) for _, arms in available)))
     leased = LeaseLog(row.id)
     for first in range(since, last + 1, size):
@@ -244,23 +255,68 @@ def _pieces(
         with isolated(database, row.name, row.id), damage_as_state_error():
             with database.transaction(writes=False) as connection:
                 rounds = _by_round(connection, row.id, first, min(first + size - 1, last), leased)
+                stored = {} if known is None else find(connection, row.id, rounds)
             for round, (decision, rewards) in rounds.items():
                 limits.proceed()
                 while len(available) > 1 and available[1][0] < round:
                     available.pop(0)
                 propensity = decision.body.get("propensity") or _estimated(estimates, round, decision.body["arms"])
-                rows += _rows(decision, rewards, propensity, available[0][1])
-            frame = _frame(rows)
+                able = json.dumps(decision.body["available"]) if "available" in decision.body else available[0][1]
+                cells: tuple[str | None, ...] = ()
+                if known is not None:
+                    able, cells = known.of(able, stored.get(round))
+                rows += (one + cells for one in _rows(decision, rewards, propensity, able))
+            frame = _frame(rows, names)
         yield frame
     if since > last:
-        yield _frame([])
+        yield _frame([], names)
 
 
-def _frame(rows: list[tuple[Any, ...]]) -> pd.DataFrame:
+@dataclass(frozen=True)
+class KnownFeatures:
+    """What an allocation knows of features."""
+
+    names: tuple[str, ...]  # of those of the situation
+    arms: Mapping[str, Mapping[str, Any]]  # of each arm, where arms have any
+
+    def of(self, available: str, stored: Sealed | None) -> tuple[str, tuple[str | None, ...]]:
+        """The arms that could play, a JSON list, with their features; and the cells of those of the situation."""
+        if stored is None:
+            return available, (None,) * len(self.names)
+        situation, given = stored.given()
+        if self.arms:
+            able = {arm: {**self.arms[arm], **given.get(arm, {})} for arm in json.loads(available)}
+            available = json.dumps(able)
+        return available, tuple(_cell(situation.get(name)) for name in self.names)
+
+
+def _cell(value: Any) -> str | None:
+    """A value of a feature as text."""
+    return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
+def _known_features(database: Database, row: AllocationRow) -> KnownFeatures:
+    """What an allocation knows of features."""
+    with database.transaction(writes=False) as connection, isolated(database, row.name, row.id):
+        allocation = loaded(connection, row, row.name)
+        allocation.catch_up(connection, row)
+    contexts = allocation.bandit.contexts
+    if contexts is None:
+        raise EvenhandError(f"allocation {row.name!r} has no features; export its log without them")
+    if taken := [name for name in contexts.features.situation if name in COLUMNS]:
+        raise EvenhandError(
+            f"a feature is called {taken[0]!r}, as a column of the log; export the log without features"
+        )
+    arms = dict(zip(allocation.bandit.names, contexts.arms, strict=True)) if contexts.features.arms else {}
+    return KnownFeatures(tuple(contexts.features.situation), arms)
+
+
+def _frame(rows: list[tuple[Any, ...]], features: tuple[str, ...]) -> pd.DataFrame:
     import pandas as pd  # not at the top: a server starts sooner without it
 
-    frame = pd.DataFrame(rows, columns=list(COLUMNS))
-    return frame.assign(rewarded=pd.to_datetime(frame["rewarded"], utc=True)).astype(COLUMNS)  # also where none came
+    columns = COLUMNS | dict.fromkeys(features, "str")
+    frame = pd.DataFrame(rows, columns=list(columns))
+    return frame.assign(rewarded=pd.to_datetime(frame["rewarded"], utc=True)).astype(columns)  # also where none came
 
 
 def _by_round(
@@ -283,7 +339,7 @@ def _by_round(
 
 
 def _rows(
-    decision: Event, rewards: list[Event], propensity: list[float] | None, all_arms: str
+    decision: Event, rewards: list[Event], propensity: list[float] | None, available: str
 ) -> Iterator[tuple[Any, ...]]:
     import pandas as pd
 
@@ -291,7 +347,6 @@ def _rows(
     for event in rewards:
         came = pd.Timestamp(max(event.time, decision.time), unit="s", tz="UTC")  # that of a lease is before its rounds
         received |= {arm: (reward, came, arm in event.body["late"]) for arm, reward in event.body["rewards"].items()}
-    available = json.dumps(decision.body["available"]) if "available" in decision.body else all_arms
     time = pd.Timestamp(decision.time, unit="s", tz="UTC")
     for place, arm in enumerate(decision.body["arms"]):
         reward, when, late = received.get(arm, (None, None, False))

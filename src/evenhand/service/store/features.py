@@ -10,7 +10,7 @@ import base64
 import hashlib
 import hmac
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from secrets import token_hex
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from sqlalchemy import Connection, delete, select
 from evenhand.bandit.contexts import Pull
 from evenhand.bandit.saved import DAMAGE
 from evenhand.core.errors import StateError
+from evenhand.service.json import encode
 from evenhand.service.store import tables
 from evenhand.service.store.database import Chosen, insert_rows
 
@@ -36,10 +37,10 @@ class Sealed(NamedTuple):
     body: str
 
     @classmethod
-    def of(cls, pull: Pull) -> Sealed:
-        """Features with a salt of their own."""
+    def of(cls, pull: Pull, features: Any, arms: Any) -> Sealed:
+        """The features of a decision, encoded and as they were given, with a salt of their own."""
         values = base64.b64encode(pull.values.astype("<f8").tobytes()).decode()
-        return cls(token_hex(16), json.dumps([pull.version, values, pull.noted], separators=(",", ":")))
+        return cls(token_hex(16), encode([pull.version, values, pull.noted, features, arms]).decode())
 
     @property
     def seal(self) -> str:
@@ -48,9 +49,14 @@ class Sealed(NamedTuple):
 
     def pull(self) -> Pull:
         """The features."""
-        version, values, noted = json.loads(self.body)
+        version, values, noted, *_ = json.loads(self.body)
         numbers = np.frombuffer(base64.b64decode(values), dtype="<f8").astype(float)
         return Pull(version, numbers, tuple((name, what) for name, what in noted))
+
+    def given(self) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+        """The features of the situation and of arms, as they were given."""
+        features, arms = json.loads(self.body)[-2:]
+        return features or {}, arms or {}
 
     def checked(self, seal: str, round: int) -> Pull:
         """The features, if they are those that an event has the seal of."""
@@ -107,3 +113,27 @@ def _rounds(row: Any) -> list[int]:
         return [int(id) for id in json.loads(row.body)["closed"]]
     except DAMAGE:  # it is refused when it is read
         return []
+
+
+def seals_in(event: Any) -> dict[int, str]:
+    """The seals that an event has, by round."""
+    found = event.body.get("features") if event.kind in ("decide", "state") else None
+    if found is None:
+        return {}
+    return {event.round: found} if event.kind == "decide" else {int(round): seal for round, seal in found.items()}
+
+
+def faults(connection: Connection, id: int, sealed: Mapping[int, str]) -> Iterator[str]:
+    """What is wrong with the stored features of an allocation whose events have these seals."""
+    rounds = connection.execute(select(_OF.round).where(_OF.allocation == id).order_by(_OF.round)).scalars().all()
+    for start in range(0, len(rounds), CHUNK):
+        for round, one in find(connection, id, rounds[start : start + CHUNK]).items():
+            if round not in sealed:
+                yield f"there are features of decision {round}, but no event has a seal of them"
+                continue
+            try:
+                one.checked(sealed[round], round)
+            except StateError as error:
+                yield str(error)
+    for round in sorted(sealed.keys() - set(rounds)):
+        yield f"the features of decision {round} are missing"

@@ -18,7 +18,7 @@ from evenhand.bandit.record import Record
 from evenhand.core.errors import DataError, EvenhandError, StateError
 from evenhand.core.files import write_whole
 from evenhand.messages.rules import ALLOCATION, matches
-from evenhand.service.store import seals, tables
+from evenhand.service.store import features, seals, tables
 from evenhand.service.store.allocation import row_of, row_values
 from evenhand.service.store.arms import read_names, write_names
 from evenhand.service.store.database import PURGE, Database, owe
@@ -100,6 +100,8 @@ def _replace(
         connection.execute(insert(events), state.row(id, before="", place=sound.bandit.arms.place))
     arms = tables.arms  # some may have been added by events that are lost
     connection.execute(delete(arms).where(arms.c.allocation == id, arms.c.number >= len(sound.bandit.names)))
+    later = (tables.features.c.allocation == id, tables.features.c.round > int(sound.bandit.state.round))
+    connection.execute(delete(tables.features).where(*later))
     if any(sequence > sound.last.sequence for sequence in lost):  # answers may name what was removed
         connection.execute(delete(tables.answers).where(tables.answers.c.allocation == id))
     connection.execute(delete(tables.summaries).where(tables.summaries.c.allocation == id))
@@ -138,11 +140,19 @@ def erase(database: Database, name: str) -> int:
     return int(removed[tables.events])
 
 
-def export_events(database: Database, name: str, path: Path) -> tuple[int, str]:
-    """Write all events of an allocation to a file of JSON lines, as they are stored; how many, and what is damaged."""
+def export_events(database: Database, name: str, path: Path, personal: bool = False) -> tuple[int, str]:
+    """Write all events of an allocation to a file of JSON lines, as they are stored; how many, and what is damaged.
+
+    The features of decisions, of which the events have seals, are ``personal``; without them the file would not do.
+    """
     with database.transaction(writes=False) as connection:
         id = row_of(connection, name).id
         rows, names = _rows(connection, id), read_names(connection, id)
+    if not personal and any(row.features for row in rows):
+        raise EvenhandError(
+            f"allocation {name!r} has features, which may be personal: add --features to write them, too, or erase "
+            "them first with `evenhand db compact`"
+        )
     _write(path, name, names, rows, fault := _fault(rows))
     return len(rows), fault
 
@@ -163,15 +173,20 @@ def import_events(database: Database, path: Path, name: str) -> int:
         row = sound.row() | {"name": name, "named": seals.of_name(name)}
         (id,) = connection.execute(insert(table).returning(table.c.id), row).scalars()
         write_names(connection, id, 0, sound.bandit.names)
-        connection.execute(insert(tables.events), [vars(row) | {"allocation": id} for row in rows])
+        stored = [{field: getattr(row, field) for field in FIELDS} for row in rows]
+        connection.execute(insert(tables.events), [row | {"allocation": id} for row in stored])
+        features.write(connection, id, {round: one for row in rows for round, one in row.features.items()})
     return len(rows)
 
 
 def _rows(connection: Connection, id: int) -> list[Any]:
     """The rows of all events, as they are stored."""
     table = tables.events.c
-    found = connection.execute(EVENTS.where(table.allocation == id).order_by(table.sequence))
-    return [SimpleNamespace(**row._mapping) for row in found]
+    found = connection.execute(EVENTS.where(table.allocation == id).order_by(table.sequence)).all()
+    return [
+        row if isinstance(row, SimpleNamespace) else SimpleNamespace(**row._mapping, features={})
+        for row in features.beside(connection, id, found)
+    ]
 
 
 def _sound(rows: list[Any], names: Sequence[str], whole: bool = False) -> _Sound:
@@ -215,7 +230,7 @@ def _write(path: Path, name: str, names: Sequence[str], rows: list[Any], fault: 
         raise EvenhandError(f"{path} already exists; give the path of a new file")
     lines = [
         {"format": FORMAT, "allocation": name, "arms": names} | ({"damaged": fault} if fault else {}),
-        *({field: getattr(row, field) for field in FIELDS} for row in rows),
+        *({field: getattr(row, field) for field in FIELDS} | _stored(row) for row in rows),
     ]
     text = "".join(json.dumps(line) + "\n" for line in lines)
     try:
@@ -224,13 +239,24 @@ def _write(path: Path, name: str, names: Sequence[str], rows: list[Any], fault: 
         raise EvenhandError(f"the events could not be written to {path}: {error.strerror or error}") from None
 
 
+def _stored(row: Any) -> dict[str, Any]:
+    """The features that an event is about, as a line of a file has them."""
+    return {"features": {str(round): list(one) for round, one in row.features.items()}} if row.features else {}
+
+
+def _row(line: dict[str, Any]) -> SimpleNamespace:
+    """The row of an event, by a line of a file."""
+    found = {int(round): features.Sealed(*one) for round, one in line.get("features", {}).items()}
+    return SimpleNamespace(**{field: line[field] for field in FIELDS}, features=found)
+
+
 def _read(path: Path) -> tuple[list[str], list[SimpleNamespace]]:
     """The names of the arms and the rows of a file that `_write` wrote."""
     try:
         header, *lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
         if header["format"] != FORMAT:
             raise DataError(f"{path} is not a file of events")
-        return list(header["arms"]), [SimpleNamespace(**{field: line[field] for field in FIELDS}) for line in lines]
+        return list(header["arms"]), [_row(line) for line in lines]
     except FileNotFoundError:
         raise DataError(f"there is no file {path}") from None
     except (OSError, KeyError, RecursionError, TypeError, ValueError) as error:

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from hashlib import blake2b
 from typing import Any, Literal
 
-from sqlalchemy import BigInteger, Connection, bindparam, literal_column, select, update
+from sqlalchemy import BigInteger, Connection, bindparam, delete, literal_column, select, update
 
 from evenhand.service.store import tables
 
@@ -51,6 +51,14 @@ def answered(connection: Connection, id: int) -> int:
     """What the sum of the answers of an allocation must be."""
     rows = connection.execute(select(*ANSWER).where(tables.answers.c.allocation == id)).mappings()
     return of_answers(rows) % LIMIT
+
+
+def forget_answers(connection: Connection, id: int, before: float) -> None:
+    """Remove the answers that an allocation gave before a time."""
+    old = (tables.answers.c.allocation == id, tables.answers.c.time < before)
+    removed = connection.execute(delete(tables.answers).where(*old).returning(*ANSWER)).mappings().all()
+    if removed:
+        change(connection, "answered", {id: -of_answers(removed)})
 
 
 def change(connection: Connection, which: Literal["named", "answered"], by: Mapping[int, int]) -> None:

@@ -27,7 +27,7 @@ from evenhand.core.errors import MissingPart, StateError
 from evenhand.core.files import write_whole
 from evenhand.core.imports import import_source
 from evenhand.core.version import __version__
-from evenhand.service.store import seals, summaries, tables
+from evenhand.service.store import features, seals, summaries, tables
 from evenhand.service.store.allocation import first_event, row_values
 from evenhand.service.store.arms import read_names
 from evenhand.service.store.checked import RENAMED
@@ -209,6 +209,7 @@ class _Replay:
         query = select(table.sequence, table.state).where(table.allocation == self._row.id)
         first: Event | None = None
         last: Event | None = None
+        sealed: dict[int, str] = {}
         try:
             names = read_names(self._connection, self._row.id)
             bandit, closed, begun = self._begun(names)
@@ -221,6 +222,7 @@ class _Replay:
                 if last.sequence in snapshots and bandit is not None:
                     yield from _snapshot_faults(snapshots.pop(last.sequence), last, bandit, closed)
                 self.events += 1
+                sealed |= features.seals_in(last)
             first = self._first(names)
         except (MissingPart, StateError) as error:
             yield str(error)
@@ -239,6 +241,8 @@ class _Replay:
         if seals.answered(self._connection, self._row.id) != self._row.answered:
             yield "its answers to idempotency keys were edited, added or removed"
         yield from self._summary_faults(bandit, last, closed)
+        if not self.state:  # else those of events that were verified before are not read again
+            yield from features.faults(self._connection, self._row.id, sealed)
         if self.state is not None:
             reached = Snapshot(last.sequence, last.chain, closed, saved.dump(bandit), (__version__,))
             self.state = b64encode(reached.packed()).decode()
@@ -279,7 +283,8 @@ def _events(connection: Connection, id: int, names: Sequence[str], after: int) -
 
 def _redecided(bandit: Record, event: Event) -> Iterator[str]:
     body = event.body
-    decision = decided_again(bandit, body.get("available"), body.get("silent", False))
+    (given,) = [one.given() for one in event.features.values()] or [({}, {})]
+    decision = decided_again(bandit, body.get("available"), body.get("silent", False), *given)
     arms = {bandit.names[place] for place in np.flatnonzero(decision.played).tolist()}
     if arms != set(body["arms"]):
         yield (

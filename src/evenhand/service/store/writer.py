@@ -9,12 +9,11 @@ from concurrent.futures import Executor, Future
 from contextlib import suppress
 from threading import Lock
 
-from sqlalchemy import delete
 from sqlalchemy.exc import IntegrityError
 
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.messages.answers import AllocationHealth
-from evenhand.service.store import seals, summaries, tables
+from evenhand.service.store import seals, summaries
 from evenhand.service.store.allocation import Allocation, row_of
 from evenhand.service.store.commands import Answer, Command
 from evenhand.service.store.database import LOG, Database
@@ -172,11 +171,7 @@ class Writer:
         with suppress(*failures), self._database.transaction(writes=True) as connection:
             write_snapshot(connection, id, snapshot.sequence, packed)
             if self._age is not None:
-                table = tables.answers
-                old = (table.c.allocation == id, table.c.time < self._age.time - ANSWER_LIFETIME)
-                removed = connection.execute(delete(table).where(*old).returning(*seals.ANSWER)).mappings().all()
-                if removed:
-                    seals.change(connection, "answered", {id: -seals.of_answers(removed)})
+                seals.forget_answers(connection, id, self._age.time - ANSWER_LIFETIME)
             row = row_of(connection, self.name, lock=True)  # not before: on PostgreSQL others decide meanwhile
             if row.id != id or not has_event(connection, id, Place(snapshot.sequence, snapshot.chain)):
                 raise StateError(f"allocation {self.name!r} was restored in the meantime; try again")

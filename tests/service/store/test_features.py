@@ -1,0 +1,210 @@
+"""Features of decisions in the store: apart from the events, sealed by them, and erased without a trace."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from sqlalchemy import text
+
+from evenhand import EvenhandError
+from evenhand.bandit import Bandit
+from evenhand.bandit.evaluation.log import read_log
+from evenhand.messages.requests import Round
+from evenhand.service.store import Decide, Describe, ReadAudit, Reward, Store
+from evenhand.service.store.compaction import compact
+from evenhand.service.store.database import Database
+from evenhand.service.store.export import write_log
+from evenhand.service.store.repair import export_events, import_events
+from evenhand.service.store.verify import verify
+from tests.service.store.kit import Clock, change_rows, count
+
+FEATURES: dict[str, Any] = {
+    "situation": {
+        "age": {"kind": "number", "low": 0, "high": 100},
+        "country": {"kind": "category", "levels": ["DE", "FR"]},
+    },
+    "arms": {"price": {"kind": "number", "low": 0, "high": 50}},
+}
+POLICY = {"index": {"kind": "lin_ts", "model": "hybrid"}, "selection": {"kind": "exploration_floor", "floor": 0.1}}
+PRICES = {"tea": {"price": 2.0}, "coffee": {"price": 3.0}}
+SETTINGS: dict[str, Any] = {"missing": "zero", "window": 60.0, "features": FEATURES, "arm_features": PRICES, "seed": 1}
+
+
+@pytest.fixture
+def shop(store: Store) -> Store:
+    """A store with an allocation by features."""
+    assert store.create("shop", ["tea", "coffee"], POLICY, **SETTINGS)
+    return store
+
+
+@pytest.fixture
+def again(lite: Database, clock: Clock) -> Iterator[Any]:
+    """Opens the database anew, in which nothing is in memory."""
+    opened: list[Store] = []
+
+    def open_again() -> Store:
+        opened.append(Store(Database(str(lite.url.database)), clock=clock))
+        return opened[-1]
+
+    yield open_again
+    for one in opened:
+        one.close()
+
+
+def seen(number: int) -> Round:
+    return Round({"age": 20.0 + number, "country": "DE" if number % 3 else "FR"})
+
+
+def play(store: Store, clock: Clock, rounds: range) -> None:
+    """Decisions whose rewards arrive late, some of them never."""
+    for number in rounds:
+        (decision,) = store.run("shop", Decide(rounds=[seen(number)])).decisions
+        clock.now += 10.0
+        late = number - 2
+        if late > 0 and late % 4:
+            (arm,) = decision.names
+            store.run("shop", Reward([(decision.id, {arm: float(number % 2)})]))
+
+
+def bodies(database: Database) -> str:
+    """All that is stored but for the features."""
+    with database.transaction(writes=False) as connection:
+        rows = [
+            connection.execute(text(f"SELECT * FROM {table}")).all() for table in ("events", "answers", "summaries")
+        ]
+    return str(rows)
+
+
+def test_an_allocation_by_features_is_described_and_made_once(shop: Store) -> None:
+    assert not shop.create("shop", ["tea", "coffee"], POLICY, **SETTINGS)
+    described = shop.run("shop", Describe())
+    assert described.features is not None
+    assert set(described.features["situation"]) == {"age", "country"}
+    assert described.arm_features == PRICES
+
+
+def test_the_store_learns_what_a_bandit_learns(shop: Store, clock: Clock) -> None:
+    bandit = Bandit(["tea", "coffee"], POLICY, **SETTINGS)
+    for number in range(40):
+        now, one = clock.now, seen(number)
+        mine = bandit.decide(one.features, now=now)
+        (theirs,) = shop.run("shop", Decide(rounds=[one])).decisions
+        assert mine.arms == theirs.arms
+        clock.now += 25.0  # the window of the decision before the last passes
+        if number % 3 == 0:
+            rewards = {mine.names[0]: 1.0}
+            bandit.observe(mine.id, rewards, now=clock.now)
+            assert [one.status for one in shop.run("shop", Reward([(theirs.id, rewards)])).results] == ["accepted"]
+    assert verify(shop.database, redecide=True).faults == ()
+
+
+def test_replay_and_snapshots_have_the_same_state(shop: Store, clock: Clock, again: Any) -> None:
+    play(shop, clock, range(30))
+    one = again().run("shop", Decide(features={"age": 50, "country": "FR"})).decisions[0]
+    change_rows(shop.database, "DELETE FROM snapshots")
+    assert verify(shop.database, redecide=True).faults == ()
+    assert one.round == shop.run("shop", ReadAudit()).round
+
+
+def test_values_stand_in_their_table_alone(shop: Store, clock: Clock) -> None:
+    shop.run("shop", Decide(features={"age": 33.25, "country": "FR"}, key="once"))
+    assert "33.25" not in bodies(shop.database)
+    assert "FR" not in bodies(shop.database).replace(str(FEATURES["situation"]["country"]["levels"]), "").replace(
+        json.dumps(["DE", "FR"], separators=(",", ":")), ""
+    )
+    with shop.database.transaction(writes=False) as connection:
+        ((salt, body),) = connection.execute(text("SELECT salt, body FROM features")).all()
+    assert len(salt) == 32
+    assert json.loads(body)[-2:] == [{"age": 33.25, "country": "FR"}, None]
+
+
+@pytest.mark.parametrize(
+    ("statement", "fault"),
+    [
+        ("UPDATE features SET body = replace(body, '20.0', '21.0') WHERE round = 1", "the features of decision 1 were"),
+        ("UPDATE features SET salt = 'ff' WHERE round = 1", "the features of decision 1 were edited"),
+        ("UPDATE features SET salt = 'xx' WHERE round = 1", "the features of decision 1 were edited"),
+        ("DELETE FROM features WHERE round = 1", "its features are erased"),
+        ("INSERT INTO features VALUES (1, 999, 'ff', '[]')", "features of decision 999, but no event has a seal"),
+    ],
+)
+def test_what_is_edited_is_found(shop: Store, clock: Clock, statement: str, fault: str) -> None:
+    play(shop, clock, range(4))
+    change_rows(shop.database, statement)
+    assert any(fault in one for one in verify(shop.database).faults)
+
+
+def test_old_features_are_erased_with_their_answers(shop: Store, clock: Clock, again: Any) -> None:
+    play(shop, clock, range(20))
+    shop.run("shop", Decide(features={"age": 33.25, "country": "FR"}, key="once"))
+    (waiting,) = shop.run("shop", Decide(features={"age": 44.0, "country": "DE"})).decisions
+    clock.now += 30.0
+    before = count(shop.database, "features")
+    compact(shop.database, "shop", clock.now)
+    left = count(shop.database, "features")
+    assert 1 <= left < before
+    assert count(shop.database, "answers") == 0
+    assert verify(shop.database).faults == ()
+    # The reward of a decision that waits meets its features, which were kept.
+    (result,) = shop.run("shop", Reward([(waiting.id, {waiting.names[0]: 1.0})])).results
+    assert result.status == "accepted"
+    play(shop, clock, range(20, 24))
+    assert verify(shop.database, redecide=True).faults == ()
+    change_rows(shop.database, f"UPDATE features SET body = replace(body, '44.0', '45.0') WHERE round = {waiting.id}")
+    assert any(f"features of decision {waiting.id} were edited" in one for one in verify(shop.database).faults)
+
+
+def test_the_log_has_features_only_when_asked(shop: Store, clock: Clock, tmp_path: Path) -> None:
+    play(shop, clock, range(6))
+    shop.run("shop", Decide(rounds=[Round({"age": 7, "country": "=1+1"}, {"tea": {"price": 9.5}})]))
+    write_log(shop.database, "shop", tmp_path / "plain.csv")
+    assert "age" not in pd.read_csv(tmp_path / "plain.csv").columns
+    for name in ("log.csv", "log.parquet"):
+        write_log(shop.database, "shop", tmp_path / name, features=True)
+    table = pd.read_csv(tmp_path / "log.csv", dtype=str)
+    assert table["age"].tolist()[:2] == ["20.0", "21.0"]
+    assert table["country"].iloc[-1] == "'=1+1"
+    assert json.loads(table["available"].iloc[-1]) == {"tea": {"price": 9.5}, "coffee": {"price": 3.0}}
+    for name in ("log.csv", "log.parquet"):
+        log = read_log(tmp_path / name, features=FEATURES, missing="zero")
+        assert log.known is not None
+        assert log.known.situation[:2, 1].tolist() == [0.2, 0.21]
+
+
+def test_a_log_of_an_allocation_without_features_has_none(drinks: Any, lite: Database, tmp_path: Path) -> None:
+    with pytest.raises(EvenhandError, match="has no features; export its log without them"):
+        write_log(lite, "drinks", tmp_path / "log.csv", features=True)
+
+
+def test_events_go_to_a_file_with_their_features_and_back(shop: Store, clock: Clock, tmp_path: Path) -> None:
+    play(shop, clock, range(8))
+    with pytest.raises(EvenhandError, match="may be personal: add --features"):
+        export_events(shop.database, "shop", tmp_path / "none.jsonl")
+    assert not (tmp_path / "none.jsonl").exists()
+    export_events(shop.database, "shop", tmp_path / "all.jsonl", personal=True)
+    with closing(Database(str(tmp_path / "other.db"))) as other:
+        other.migrate()
+        assert import_events(other, tmp_path / "all.jsonl", "copy") > 8
+        assert verify(other, redecide=True).faults == ()
+        assert count(other, "features") == count(shop.database, "features")
+
+
+def test_rounds_of_a_batch_are_all_checked_first(shop: Store) -> None:
+    wrong = [Round({"age": 3, "country": "DE"}), Round({"age": "x"}, {"tea": {"prize": 1}}), Round({"agee": 3})]
+    with pytest.raises(EvenhandError) as refused:
+        shop.run("shop", Decide(rounds=wrong))
+    paths = [".".join(map(str, fault.path)) for fault in refused.value.faults]
+    assert paths == [
+        "rounds.1.features.age",
+        "rounds.1.arms.tea.prize",
+        "rounds.2.features.age",
+        "rounds.2.features.agee",
+    ]
+    assert count(shop.database, "features") == 0
+    assert shop.run("shop", Describe()).round == 0
