@@ -53,7 +53,8 @@ def surroundings_of(
 ) -> Surroundings:
     """What policies that face an environment leave to it."""
     shared = {name: getattr(environment, name) for name in SHARED}
-    return Surroundings(environment.arms, plays, horizon, shared, environment.means, importing, environment.names)
+    means, names = environment.means, environment.names
+    return Surroundings(environment.arms, plays, horizon, shared, means, importing, names, environment.widths)
 
 
 def build_policy(table: Mapping[str, object], surroundings: Surroundings) -> Policy:

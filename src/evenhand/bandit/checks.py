@@ -18,10 +18,13 @@ from evenhand.bandit.replay import Recorder, replay_decision, replay_memory, rep
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import plain
 from evenhand.core.state import Array, Shape, State, dump, each_array
+from evenhand.features import Features, Flag, Number
 from evenhand.policy.composition import REMEMBERING, Policy
 from evenhand.simulation.checks import POLICY_CHECKS as SIMULATED
 
 ROUNDS = 30
+#: What decisions of policies that go by features are told.
+FEATURES = Features({"age": Number(0, 1), "new": Flag()}, {"price": Number(0, 1)})
 
 
 def check_policy(policy: Policy | str | Mapping[str, Any], arms: int) -> None:
@@ -108,8 +111,10 @@ def saved_bandit_continues(policy: Policy, arms: int) -> None:
     if bandit is None:
         return
     again = Bandit.restored(json.loads(json.dumps(bandit.dump())))
+    world = np.random.default_rng(4)
     for _ in range(ROUNDS):
-        one, other = bandit.decide(now=0.0), again.decide(now=0.0)
+        told = _told(bandit, world)
+        one, other = bandit.decide(**told, now=0.0), again.decide(**told, now=0.0)
         assert one.names == other.names, f"round {one.round}: the saved bandit decides otherwise"
         for each in (bandit, again):
             each.observe(one.id, dict.fromkeys(one.names, 0.5), now=0.0)
@@ -124,8 +129,8 @@ def log_replays(policy: Policy, arms: int) -> None:
     recorder = Recorder(record)
     for _ in range(ROUNDS):
         facts: dict[str, Any] = {}
-        decision = decide(record, None, 0.0, facts=facts)
-        given = {name: facts[name] for name in ("propensity", "silent") if name in facts}
+        decision = decide(record, None, 0.0, facts=facts, **_told(bandit, world))
+        given = {name: facts[name] for name in ("propensity", "silent", "spread", "pull") if name in facts}
         replay_decision(copy, decision.round, facts["arms"], 0.0, **given)
         replay_memory(copy, recorder.changes())
         rewards = {arm: float(world.random() < 0.5) for arm in decision.names}
@@ -150,7 +155,8 @@ def _bandit(policy: Policy, arms: int) -> Bandit | None:
     """A bandit of the policy; None where a part has no plain form, or the policy is for simulations only."""
     try:
         plain(policy)
-        return Bandit([f"arm {number + 1}" for number in range(arms)], policy, seed=5)
+        features = FEATURES if policy.contextual else None
+        return Bandit([f"arm {number + 1}" for number in range(arms)], policy, seed=5, features=features)
     except EvenhandError:
         return None
 
@@ -166,9 +172,17 @@ def _living(policy: Policy, arms: int) -> Bandit | None:
 def _live(bandit: Bandit, rounds: int) -> None:
     world = np.random.default_rng(bandit.round)
     for _ in range(rounds):
-        decision = bandit.decide(now=0.0)
+        decision = bandit.decide(**_told(bandit, world), now=0.0)
         assert len(decision.names) == bandit._record.plays, f"round {decision.round}: not as many arms play as can"
         bandit.observe(decision.id, {arm: float(world.random() < 0.5) for arm in decision.names}, now=0.0)
+
+
+def _told(bandit: Bandit, world: np.random.Generator) -> dict[str, Any]:
+    """The features of a decision, where the policy goes by any."""
+    if not bandit._record.policy.contextual:
+        return {}
+    prices = {name: {"price": float(world.random())} for name in bandit._record.names}
+    return {"features": {"age": float(world.random()), "new": bool(world.random() < 0.5)}, "arms": prices}
 
 
 def _values(bandit: Bandit, arms: int) -> list[float]:

@@ -1,4 +1,4 @@
-"""Logs as CSV files: of rewards, of availability and of delays.
+"""Logs as CSV files: of rewards, of availability, of delays and of situations.
 
 A log is wide, with one column per arm and one row per round, or long, with one row per round and arm::
 
@@ -14,15 +14,18 @@ A long log has at least the columns ``round``, ``arm`` and the value that is rea
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.core.errors import DataError
+from evenhand.core import validate
+from evenhand.core.errors import DataError, EvenhandError, nearest
 from evenhand.core.state import Array, Mask
 from evenhand.datasets.rows import Sheet, number_or_nan
+from evenhand.features.kinds import Feature
 
 
 def read_rewards(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], Array]:
@@ -108,6 +111,54 @@ def read_delays(path: str | os.PathLike[str]) -> tuple[tuple[str, ...], list[Arr
         if not sample.size:
             raise DataError(f"{path} has no delay of arm {arm!r}")
     return log.arms, samples
+
+
+def read_contexts(
+    path: str | os.PathLike[str], kinds: Mapping[str, Feature] | None = None
+) -> list[dict[str, Any]] | Array:
+    """A log of situations: one row per round, one column for each feature; other columns are not read.
+
+    Args:
+        path: of a CSV file.
+        kinds: the declared features by name; None for a file in which every column has numbers.
+
+    Returns:
+        The values by name of each row; or numbers, (rows, columns).
+
+    Raises:
+        DataError: the file is missing or empty, a column is missing, or a cell is not of its kind; names both.
+
+    Example:
+        >>> import tempfile, pathlib
+        >>> from evenhand.features import Category, Flag
+        >>> file = pathlib.Path(tempfile.mkdtemp()) / "log.csv"
+        >>> _ = file.write_text("country,new,note\\nDE,yes,a\\nFR,no,b\\n")
+        >>> read_contexts(file, {"country": Category(["DE", "FR"]), "new": Flag()})
+        [{'country': 'DE', 'new': True}, {'country': 'FR', 'new': False}]
+    """
+    sheet = Sheet(path)
+    header = [name.strip() for name in sheet.names()]
+    read = dict.fromkeys(header, _finite) if kinds is None else {name: one.read for name, one in kinds.items()}
+    for name in read:
+        if name not in header:
+            raise DataError(f"{path} has no column for the feature {name!r}{nearest(name, header)}")
+    rows = []
+    for row, cells in sheet.rows():
+        found = {}
+        for name, value in read.items():
+            cell = cells[header.index(name)].strip()
+            try:
+                found[name] = value(cell)
+            except EvenhandError as error:
+                raise sheet.fault(row, name, cell, f"wrong: it {error}") from None
+        rows.append(found)
+    if not rows:
+        raise DataError(f"{path} has a header but no rows")
+    return rows if kinds is not None else np.array([list(found.values()) for found in rows])
+
+
+def _finite(cell: str) -> float:
+    return validate.number("", number_or_nan(cell))
 
 
 @dataclass(frozen=True, eq=False)

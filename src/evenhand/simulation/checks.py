@@ -16,10 +16,8 @@ import numpy as np
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.core.parts import build, plain
 from evenhand.core.state import (
-    ALL_AVAILABLE,
     Array,
     Decision,
-    Feedback,
     Mask,
     Observation,
     Outcome,
@@ -27,10 +25,11 @@ from evenhand.core.state import (
     dump,
     restore,
 )
+from evenhand.environment.contexts import Normal
 from evenhand.environment.rewards import Bernoulli
 from evenhand.environment.world import Environment, World
 from evenhand.policy.composition import Policy
-from evenhand.simulation.promises import promise_is_kept
+from evenhand.simulation.promises import COLUMNS, heard, promise_is_kept, seen, started
 from evenhand.simulation.simulate import compare
 
 LANES, ROUNDS = 3, 60
@@ -70,10 +69,11 @@ def decisions_are_sound(policy: Policy, arms: int) -> None:
 
 def choosing_changes_nothing(policy: Policy, arms: int) -> None:
     """`Policy.choose` leaves the state as it is; applying its decision gives the state that `Policy.decide` gives."""
-    state, rng, world = policy.start(arms, LANES), np.random.default_rng(1), np.random.default_rng(2)
-    copy = policy.start(arms, LANES)
+    state, rng, world = started(policy, arms, LANES), np.random.default_rng(1), np.random.default_rng(2)
+    copy = started(policy, arms, LANES)
     for _ in range(ROUNDS):
-        observation, rewards = _observation(world, arms), world.random((LANES, arms))
+        observation = seen(policy, state, world, _available(world, arms))
+        rewards = world.random((LANES, arms))
         twin = np.random.default_rng()
         twin.bit_generator.state = rng.bit_generator.state
         before = _written(state)
@@ -84,14 +84,14 @@ def choosing_changes_nothing(policy: Policy, arms: int) -> None:
         assert (chosen.played == decided.played).all(), f"round {decided.round}: choose and decide differ"
         assert _written(state) == _written(copy), f"round {decided.round}: apply and decide give different states"
         for one, its_rng in ((state, rng), (copy, twin)):
-            policy.observe(one, Feedback(chosen.played, rewards * chosen.played), its_rng)
+            policy.observe(one, heard(chosen, rewards * chosen.played), its_rng)
 
 
 def scores_are_sound(policy: Policy, arms: int) -> None:
     """The index gives every arm a number, and the fairness part every arm a score and a priority; none is NaN."""
     rng = np.random.default_rng(9)
     for decision, state in [] if policy.schedule.traits.alone else _trial(policy, arms, asleep=False):
-        score = policy.index.score(state, ALL_AVAILABLE, rng)
+        score = policy.index.score(state, seen(policy, state, rng), rng)
         claim = policy.fairness.claim(score, state)
         given = {"score": score, "claim": claim.score, "priority": claim.priority}
         for name, values in given.items():
@@ -135,24 +135,26 @@ def tallies_are_sound(policy: Policy, arms: int) -> None:
 
 def one_lane_is_any_lane(policy: Policy, arms: int) -> None:
     """Without a lane axis a policy decides as it does with one lane."""
-    single, lane = policy.start(arms), policy.start(arms, 1)
+    single, lane = started(policy, arms, None), started(policy, arms, 1)
     rng_single, rng_lane, world = (np.random.default_rng(seed) for seed in (5, 5, 6))
     for _ in range(ROUNDS):
         rewards, available = world.random(arms) < 0.5, world.random(arms) < 0.8
-        a = policy.decide(single, Observation(available), rng_single)
-        b = policy.decide(lane, Observation(available[np.newaxis]), rng_lane)
+        one = seen(policy, single, world, available)
+        parts = one.available, one.situation, one.arms
+        a = policy.decide(single, one, rng_single)
+        b = policy.decide(lane, Observation(*(None if part is None else part[np.newaxis] for part in parts)), rng_lane)
         assert (a.played == b.played[0]).all(), f"round {a.round}: a single decision differs from a lane's"
-        policy.observe(single, Feedback(a.played, rewards * a.played), rng_single)
-        policy.observe(lane, Feedback(b.played, rewards * b.played), rng_lane)
+        policy.observe(single, heard(a, rewards * a.played), rng_single)
+        policy.observe(lane, heard(b, rewards * b.played), rng_lane)
 
 
 def saved_state_continues(policy: Policy, arms: int) -> None:
     """A state that went through JSON continues exactly as the state itself, with a policy built from its plain form
     where its parts are registered."""
-    state, rng = policy.start(arms, LANES), np.random.default_rng(3)
+    state, rng = started(policy, arms, LANES), np.random.default_rng(3)
     world = np.random.default_rng(4)
     _play(policy, state, rng, world)
-    copy = restore(policy.start(arms, LANES), json.loads(json.dumps(dump(state))))
+    copy = restore(started(policy, arms, LANES), json.loads(json.dumps(dump(state))))
     again = _rebuilt("policy", policy)
     rng_copy, world_copy = np.random.default_rng(), np.random.default_rng()
     rng_copy.bit_generator.state = json.loads(json.dumps(rng.bit_generator.state))
@@ -164,7 +166,8 @@ def saved_state_continues(policy: Policy, arms: int) -> None:
 
 def same_seed_same_run(policy: Policy, arms: int) -> None:
     """The same seed gives the same run, with any other policies beside and any number of processes."""
-    world = Environment(Bernoulli(np.linspace(0.2, 0.8, arms)))
+    contexts = Normal(COLUMNS[0] - 1, COLUMNS[1]) if policy.contextual else None
+    world = Environment(Bernoulli(np.linspace(0.2, 0.8, arms)), contexts=contexts)
     alone = compare({"a": policy}, world, ROUNDS, LANES, seed=11, checkpoints=4, progress=False)
     other = compare({"b": Policy(), "a": policy}, world, ROUNDS, LANES, seed=11, checkpoints=4, jobs=2, progress=False)
     assert (alone.policies["a"].pulls == other.policies["a"].pulls).all(), "the same seed gives another run"
@@ -237,11 +240,11 @@ ENVIRONMENT_CHECKS: tuple[Callable[[Environment, int], None], ...] = (
 
 
 def _trial(policy: Policy, arms: int, asleep: bool) -> list[tuple[Decision, State]]:
-    state, rng, world = policy.start(arms, LANES), np.random.default_rng(1), np.random.default_rng(2)
+    state, rng, world = started(policy, arms, LANES), np.random.default_rng(1), np.random.default_rng(2)
     trial = []
     for _ in range(ROUNDS):
         decision = _play(policy, state, rng, world, asleep)
-        trial.append((decision, restore(policy.start(arms, LANES), dump(state))))
+        trial.append((decision, restore(started(policy, arms, LANES), dump(state))))
     return trial
 
 
@@ -249,15 +252,15 @@ def _play(
     policy: Policy, state: State, rng: np.random.Generator, world: np.random.Generator, asleep: bool = True
 ) -> Decision:
     """One round with rewards that are not whole numbers."""
-    rewards, observation = world.random((LANES, state.arms)), _observation(world, state.arms)
-    decision = policy.decide(state, observation if asleep else ALL_AVAILABLE, rng)
-    policy.observe(state, Feedback(decision.played, rewards * decision.played), rng)
+    rewards, available = world.random((LANES, state.arms)), _available(world, state.arms)
+    decision = policy.decide(state, seen(policy, state, world, available if asleep else None), rng)
+    policy.observe(state, heard(decision, rewards * decision.played), rng)
     return decision
 
 
-def _observation(world: np.random.Generator, arms: int) -> Observation:
-    """All arms, some, or none at all are available."""
-    return Observation(world.random((LANES, arms)) < world.choice([0.0, 0.5, 1.0]))
+def _available(world: np.random.Generator, arms: int) -> Mask:
+    """All arms, some, or none at all."""
+    return np.asarray(world.random((LANES, arms)) < world.choice([0.0, 0.5, 1.0]))
 
 
 def _written(state: State) -> str:

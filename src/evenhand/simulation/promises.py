@@ -32,8 +32,7 @@ def promise_is_kept(policy: Policy, arms: int, rounds: int = ROUNDS) -> None:
     if fractions is None and policy.merit is None:
         return
     means = np.linspace(0.8, 0.3, arms)
-    columns = COLUMNS if policy.contextual else None
-    state, rng, world = policy.start(arms, LANES, columns=columns), np.random.default_rng(1), np.random.default_rng(2)
+    state, rng, world = started(policy, arms), np.random.default_rng(1), np.random.default_rng(2)
     rounds = max(rounds, 2 * int(policy.schedule.rounds(arms)), 0 if policy.merit is None else LEARNED)
     keeping, first = keeping_of(policy, arms, rounds, state), state.tally.pulls
     for round in range(1, rounds + 1):
@@ -57,6 +56,11 @@ def promise_is_kept(policy: Policy, arms: int, rounds: int = ROUNDS) -> None:
         assert (state.tally.pulls >= quotas).all(), "a quota is not filled"
 
 
+def started(policy: Policy, arms: int, lanes: int | None = LANES) -> State:
+    """The state before the first round, for features as `seen` has them where the policy goes by any."""
+    return policy.start(arms, lanes, columns=COLUMNS if policy.contextual else None)
+
+
 def seen(policy: Policy, state: State, world: np.random.Generator, available: Mask | None = None) -> Observation:
     """What a policy sees before a decision: features where it goes by them, none of which says anything."""
     if not policy.contextual:
@@ -70,13 +74,13 @@ def heard(decision: Decision, rewards: Mask) -> Feedback:
     played = decision.played
     if decision.situation is None or decision.arms is None:
         return Feedback(played, rewards)
-    lanes, places = played.nonzero()
+    lanes, places = np.atleast_2d(played).nonzero()
     delays = np.zeros(len(lanes), dtype=np.int64)
     answers = Answers(
         lanes * played.shape[-1] + places,
         delays,
         rewards[played].astype(float),
-        decision.situation[lanes],
+        np.atleast_2d(decision.situation)[lanes],
         decision.arms[played],
     )
     return Feedback(played, rewards, answers)

@@ -63,6 +63,7 @@ class Config(BaseModel):
     checkpoints: Count | list[Count] = CHECKPOINTS
     spacing: Literal["even", "log"] = "even"
     environment: dict[str, Any]
+    features: dict[str, Any] | None = None
     policies: Annotated[list[str | dict[str, Any]], Field(min_length=1)]
     metrics: list[str | dict[str, Any]] = []
     promises: list[dict[str, Any]] = []
@@ -91,7 +92,7 @@ def parse(
     run = RunSettings(Path(folder), config.lanes, config.seed, importing)
     if world is None and config.environment is not None:
         try:
-            world = environment(config.environment, run)
+            world = environment(config.environment, run, config.features)
         except EvenhandError as error:
             faults.append(error.at("environment"))
     around = _surroundings(config, world, run)
@@ -143,7 +144,8 @@ def _surroundings(config: Config, world: Environment | None, run: RunSettings) -
     harmless = {"fractions": np.zeros(arms), "penalties": np.zeros(arms), "weights": np.ones(arms), "merit": Power()}
     shared = {name: value for name, value in harmless.items() if name in table}
     means = np.full(arms, 0.5)
-    return Surroundings(arms, config.plays, config.horizon, shared, means, run.importing, names)
+    columns = (1, 1) if "contexts" in table else None
+    return Surroundings(arms, config.plays, config.horizon, shared, means, run.importing, names, columns)
 
 
 def _metrics(

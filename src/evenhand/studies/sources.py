@@ -34,13 +34,13 @@ class RunSettings:
 T = TypeVar("T")
 
 KEYS = (
-    *("arms", "rewards", "availability", "feedback", "dataset"),
+    *("arms", "rewards", "availability", "feedback", "contexts", "dataset"),
     *("fractions", "penalties", "weights", "merit", "reward_range"),
 )
 
 
-def environment(table: Mapping[str, Any], run: RunSettings) -> Environment:
-    """The environment that the section ``[environment]`` describes."""
+def environment(table: Mapping[str, Any], run: RunSettings, features: Mapping[str, Any] | None = None) -> Environment:
+    """The environment that the section ``[environment]`` describes; ``[features]`` declares those of a log."""
     faults = [
         ConfigurationError(f"unknown key {key!r}{nearest(key, KEYS)}", key=key) for key in table if key not in KEYS
     ]
@@ -70,6 +70,9 @@ def environment(table: Mapping[str, Any], run: RunSettings) -> Environment:
     with errors.at("feedback"):
         if "feedback" in table:
             parts["feedback"] = feedback(table["feedback"], parts["names"], run)
+    with errors.at("contexts"):
+        if features is not None or "contexts" in table:
+            parts["contexts"] = contexts(table.get("contexts"), run, features)
     with errors.at("merit"):
         parts["merit"] = None if "merit" not in table else build("merit", _table(table["merit"]), run.importing)
     with errors.at("penalties"):
@@ -88,7 +91,7 @@ def arms_of(table: Mapping[str, Any], run: RunSettings) -> tuple[int | None, tup
         return len(given), tuple(map(str, given))
     try:
         model, names = rewards(table.get("rewards"), None, run)
-        return model.means.shape[-1], names
+        return model.arms, names
     except EvenhandError:
         means = table["rewards"].get("means") if isinstance(table.get("rewards"), Mapping) else None
         return (len(means), ()) if isinstance(means, list) and means else (None, ())
@@ -108,7 +111,7 @@ def rewards(table: object, names: tuple[str, ...] | None, run: RunSettings) -> t
         headed, values["probabilities"] = logs.read_rewards(_path(values, run))
         names = names or headed
     model: Rewards = build("rewards", values, run.importing)
-    return model, names or tuple(str(arm + 1) for arm in range(model.means.shape[-1]))
+    return model, names or tuple(str(arm + 1) for arm in range(model.arms))
 
 
 def availability(table: object, model: Rewards | None, names: tuple[str, ...] | None, run: RunSettings) -> Any:
@@ -127,6 +130,20 @@ def availability(table: object, model: Rewards | None, names: tuple[str, ...] | 
                 raise EvenhandError("kind 'log' needs a path, unless the rewards are a table with blanks")
             values["table"] = ~unknown
     return build("availability", values, run.importing)
+
+
+def contexts(table: object, run: RunSettings, features: Mapping[str, Any] | None) -> Any:
+    """What is known before a decision; rows of a log may come from a CSV file, with the columns that are declared."""
+    values = {} if table is None else _table(table)
+    if features is not None:
+        if values.get("kind") != "log" or "features" in values:
+            raise EvenhandError("[features] declares the columns of contexts of kind 'log', without features there")
+        values["features"] = features
+    if values.get("kind") == "log" and "path" in values:
+        path = _path(values, run)
+        declared = None if "features" not in values else build("features", {"kind": "features", **values["features"]})
+        values["values"] = logs.read_contexts(path, None if declared is None else declared.situation)
+    return build("contexts", values, run.importing)
 
 
 def feedback(table: object, names: tuple[str, ...] | None, run: RunSettings) -> Any:

@@ -81,6 +81,7 @@ def units_of(study: Study) -> Iterator[Unit]:
         if not isinstance(tables, list) or not tables or not all(isinstance(one, str | Mapping) for one in tables):
             raise ConfigurationError(f"must be a list of tables or names, got {tables!r}", "policies")
         shared = {name: setting.config.get(name) for name in (*DECIDING, "environment")}
+        shared |= {name: setting.config[name] for name in ("features",) if name in setting.config}
         labels: set[str] = set()
         for place, table in enumerate(tables):
             try:
@@ -141,7 +142,7 @@ class Builder:
         config = {"checkpoints": 1, **unit.config()}
         fields = Config.model_fields
         lanes, seed = (config.get(name, fields[name].default) for name in ("lanes", "seed"))
-        key = json.dumps([config.get("environment"), lanes, seed], sort_keys=True, default=str)
+        key = json.dumps([config.get("environment"), config.get("features"), lanes, seed], sort_keys=True, default=str)
         world = self._last[1] if self._last is not None and self._last[0] == key else None
         setup = parse(config, self._folder, world)
         self._last = key, setup.environment
