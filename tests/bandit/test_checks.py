@@ -12,6 +12,7 @@ from evenhand import Policy, check_policy
 from evenhand.bandit import checks
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Decision, State
+from evenhand.policy import LinTS, TopM, VirtualQueue
 from evenhand.policy.claim import Fairness, Ranking
 from evenhand.policy.index import Index
 from evenhand.policy.part import Traits
@@ -78,3 +79,8 @@ BREACHES: list[tuple[Callable[[], Policy], Callable[[Policy, int], None], str]] 
 def test_a_breach_is_noticed(policy: Callable[[], Policy], check: Callable[[Policy, int], None], message: str) -> None:
     with pytest.raises(AssertionError, match=message):
         check(policy(), 3)
+
+
+@pytest.mark.parametrize("model", ["disjoint", "shared"])
+def test_policies_that_go_by_features_are_checked_with_features(model: str) -> None:
+    check_policy(Policy(LinTS(model), VirtualQueue([0.2, 0.1, 0.1], eta="auto"), TopM()), arms=3)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 
 from evenhand.core.cohorts import Answers
 from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, State
@@ -69,7 +72,7 @@ def seen(policy: Policy, state: State, world: np.random.Generator, available: Ma
     return Observation(available, world.random((*shape[:-1], COLUMNS[0])), world.random((*shape, COLUMNS[1])))
 
 
-def heard(decision: Decision, rewards: Mask) -> Feedback:
+def heard(decision: Decision, rewards: NDArray[Any]) -> Feedback:
     """The rewards of a decision, at once, with the features that it was made by."""
     played = decision.played
     if decision.situation is None or decision.arms is None:
