@@ -149,6 +149,10 @@ class LinearIndex(Index):
         """Refused: counts have no features."""
         raise EvenhandError(f"it has an index ({type(self).__name__}) that learns from features, which counts have not")
 
+    def expected(self, state: State, observation: Observation) -> Array:
+        """``θ̂ᵀφ`` of every arm."""
+        return self._parts(state, observation).means()
+
     def _model(self, state: State) -> LinearModel:
         sums: Sums = state.index
         lead = state.tally.pulls.shape

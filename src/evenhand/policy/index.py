@@ -78,6 +78,15 @@ class Index(PolicyPart, ABC):
             rng: the policy's random stream.
         """
 
+    def expected(self, state: State, observation: Observation) -> Array | None:
+        """The reward that its model expects of each arm, without bonus or draw, (…, arms); None: it has no model.
+
+        Args:
+            state: of the policy.
+            observation: what is known before the decision.
+        """
+        return None
+
     def leading(self, state: State, observation: Observation, rng: np.random.Generator, plays: int) -> Array:
         """The scores of a single lane where nothing but the largest of them counts.
 

@@ -252,7 +252,7 @@ def _run(
     tick: Callable[[int], None],
 ) -> PolicyResult:
     policy = for_lanes(policy, slice(0, lanes))
-    outside, inside = zip(*map(_streams, seeds), strict=True)
+    outside, inside = zip(*map(streams_of, seeds), strict=True)
     world = environment.start(int(rounds[-1]), lanes, outside)
     rng = streams.joined([np.random.default_rng(one) for one in inside], lanes)
     state = policy.start(environment.arms, lanes, environment.unit, environment.widths)
@@ -447,7 +447,7 @@ def _check_memory(checkpoints: int, lanes: int, arms: int, policies: int, measur
         )
 
 
-def _streams(seed: np.random.SeedSequence) -> tuple[np.random.SeedSequence, np.random.SeedSequence]:
+def streams_of(seed: np.random.SeedSequence) -> tuple[np.random.SeedSequence, np.random.SeedSequence]:
     """Streams for the environment and the policy, from the block's key: the same for every policy."""
     base = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)
     outside, inside = base.spawn(2)
