@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from evenhand.simulation.calibration import calibration as calibration
 from evenhand.simulation.measures import MEASURES as MEASURES
 from evenhand.simulation.metrics import Metric as Metric
 from evenhand.simulation.metrics import Run as Run

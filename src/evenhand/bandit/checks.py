@@ -23,7 +23,7 @@ from evenhand.policy.composition import REMEMBERING, Policy
 from evenhand.simulation.checks import POLICY_CHECKS as SIMULATED
 
 ROUNDS = 30
-#: What decisions of policies that go by features are told.
+#: What decisions of policies that go by features are given.
 FEATURES = Features({"age": Number(0, 1), "new": Flag()}, {"price": Number(0, 1)})
 
 
@@ -116,8 +116,8 @@ def saved_bandit_continues(policy: Policy, arms: int) -> None:
         bandit = Bandit.restored(json.loads(written))
     world = np.random.default_rng(4)
     for _ in range(ROUNDS):
-        told = _told(bandit, world)
-        one, other = bandit.decide(**told, now=0.0), again.decide(**told, now=0.0)
+        given = _shown(bandit, world)
+        one, other = bandit.decide(**given, now=0.0), again.decide(**given, now=0.0)
         assert one.names == other.names, f"round {one.round}: the saved bandit decides otherwise"
         for each in (bandit, again):
             each.observe(one.id, dict.fromkeys(one.names, 0.5), now=0.0)
@@ -132,7 +132,7 @@ def log_replays(policy: Policy, arms: int) -> None:
     recorder = Recorder(record)
     for _ in range(ROUNDS):
         facts: dict[str, Any] = {}
-        decision = decide(record, None, 0.0, facts=facts, **_told(bandit, world))
+        decision = decide(record, None, 0.0, facts=facts, **_shown(bandit, world))
         given = {name: facts[name] for name in ("propensity", "silent", "spread", "pull") if name in facts}
         replay_decision(copy, decision.round, facts["arms"], 0.0, **given)
         replay_memory(copy, recorder.changes())
@@ -175,12 +175,12 @@ def _living(policy: Policy, arms: int) -> Bandit | None:
 def _live(bandit: Bandit, rounds: int) -> None:
     world = np.random.default_rng(bandit.round)
     for _ in range(rounds):
-        decision = bandit.decide(**_told(bandit, world), now=0.0)
+        decision = bandit.decide(**_shown(bandit, world), now=0.0)
         assert len(decision.names) == bandit._record.plays, f"round {decision.round}: not as many arms play as can"
         bandit.observe(decision.id, {arm: float(world.random() < 0.5) for arm in decision.names}, now=0.0)
 
 
-def _told(bandit: Bandit, world: np.random.Generator) -> dict[str, Any]:
+def _shown(bandit: Bandit, world: np.random.Generator) -> dict[str, Any]:
     """The features of a decision, where the policy goes by any."""
     if not bandit._record.policy.contextual:
         return {}
