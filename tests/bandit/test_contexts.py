@@ -130,7 +130,7 @@ def test_features_are_refused_where_none_are_declared() -> None:
     for given in ({"features": {"age": 1}}, {"arms": {"tea": {"price": 1}}}):
         with pytest.raises(EvenhandError, match="must be left out: this bandit was made without features"):
             bandit.decide(**given)
-    with pytest.raises(EvenhandError, match="arm_features needs a declaration of them"):
+    with pytest.raises(EvenhandError, match="arm_features needs a declaration of the features"):
         Bandit(ARMS, "ucb1", arm_features=PRICES)
     with pytest.raises(EvenhandError, match="goes by features: declare them"):
         Bandit(ARMS, POLICY)
@@ -479,3 +479,16 @@ def test_a_new_arm_after_many_rounds_is_tried() -> None:
         bandit.observe(decision.id, {decision.names[0]: float(decision.names[0] == "tea")}, now=0.0)
     bandit.add("cocoa")
     assert "cocoa" in {bandit.decide(anybody(rng), now=0.0).names[0] for _ in range(3)}
+
+
+def test_weights_of_columns_that_stay_stay() -> None:
+    """Of an index that draws as many numbers as before only the new columns begin anew."""
+    one, other = pair_of({"kind": "logistic_ts", "model": "disjoint"})
+    for first, second in live_alike(one, other, 20, False):
+        assert first.names == second.names
+        for bandit, decision in ((one, first), (other, second)):
+            bandit.observe(decision.id, {decision.names[0]: 0.7}, now=0.0)
+    one.change(Redeclare(LARGER, PRICES), now=0.0)
+    found, wanted = one._record.state.index, other._record.state.index
+    assert np.allclose(found.mean, wanted.mean, rtol=0.0, atol=1e-12)
+    assert np.allclose(found.precision, wanted.precision, rtol=0.0, atol=1e-12)

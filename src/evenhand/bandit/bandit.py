@@ -53,6 +53,8 @@ class Bandit:
         features: what is known of the situation and of the arms before a decision, as `evenhand.features.Features` or
             its plain form.
         arm_features: values of features that arms have, by arm and name; a decision can give others.
+        segments: the feature of the situation by whose values promises can be made and rounds are counted: the name of
+            a category or flag, or ``{"feature": "age", "cuts": [18, 65]}`` of a number.
         **parameters: the algorithm's; those with one value per arm as a list in the order of ``arms``, or by name.
 
     Raises:
@@ -84,6 +86,7 @@ class Bandit:
         words: Mapping[str, str] | None = None,
         features: Features | Mapping[str, Any] | None = None,
         arm_features: Mapping[str, Mapping[str, Any]] | None = None,
+        segments: str | Mapping[str, Any] | None = None,
         **parameters: Any,
     ) -> None:
         self._record = record = Record(
@@ -98,6 +101,7 @@ class Bandit:
             words=words,
             features=features,
             arm_features=arm_features,
+            segments=segments,
         )
         if isinstance(start_from, Bandit):
             start = history.start_from(start_from._record, record.names, record.reward_range, "another bandit")
@@ -507,6 +511,7 @@ class Bandit:
         *,
         caps: Mapping[str, float] | None = None,
         groups: Mapping[str, Mapping[str, Any] | None] | None = None,
+        segment: str | None = None,
         now: float | None = None,
         **terms: Any,
     ) -> tuple[str, ...]:
@@ -516,6 +521,7 @@ class Bandit:
             fractions: shares of the rounds by arm, in [0, 1].
             caps: largest shares of the rounds by arm, in [0, 1]; 1 for no limit.
             groups: tables with ``at_least``, ``at_most`` or ``exactly``, and ``arms``, by name; None ends one.
+            segment: in whose rounds the shares are promised; None for all rounds.
             now: seconds since the epoch; None for the computer's clock.
             **terms: ``debt``, ``limit``, ``limit_rounds`` and a ``reason``.
 
@@ -527,7 +533,7 @@ class Bandit:
             >>> bandit.promise({"tea": 0.1, "coffee": 0.3}), bandit.promise({"tea": 0.1})
             (('coffee',), ())
         """
-        return self.change(Promise(fractions, caps, groups, **terms), now=now)
+        return self.change(Promise(fractions, caps, groups, segment, **terms), now=now)
 
     # --- audit --------------------------------------------------------------------------------------------------------
 

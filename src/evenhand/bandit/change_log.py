@@ -41,6 +41,7 @@ class Change:
     groups: tuple[str, ...] = ()
     reason: str = ""
     key: str = ""  # id of the API key with which it was made
+    segment: str = ""  # in which shares are promised; empty for all rounds
 
     def text(self, names: Sequence[str]) -> str:
         """What was changed, as a sentence without a full stop."""
@@ -57,7 +58,8 @@ class Change:
                 return "other features were declared"
             case "close" | "reopen":
                 return "the allocation was closed" if self.kind == "close" else "the allocation was reopened"
-        parts = [f"the promised share of {_moved(one, names)}" for one in self.shares]
+        within = f" in the segment {self.segment}" if self.segment else ""
+        parts = [f"the promised share of {_moved(one, names)}{within}" for one in self.shares]
         parts += [f"the largest share of {_moved(one, names)}" for one in self.caps]
         parts += [f"the promise to the group {name} changed" for name in self.groups]
         return "; ".join(parts) + (f"; {self.more:,} more changed" if self.more else "")
@@ -85,8 +87,9 @@ class ChangeLog(deque[Change]):
                 "groups": list(one.groups),
             }
             found.append(asdict(one) | lists)
-            if not one.key:
-                del found[-1]["key"]
+            for name in ("key", "segment"):
+                if not found[-1][name]:
+                    del found[-1][name]
         return found
 
     @classmethod
@@ -99,6 +102,15 @@ class ChangeLog(deque[Change]):
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             raise StateError(f"the saved changes are damaged: {error}") from None
         return log
+
+
+def change_in(
+    segment: str, before: Array, after: Array, now: float, round: int, change: ChangeRecord, key: str
+) -> Change:
+    """A change of the shares that are promised in a segment, (arms,)."""
+    shares = _difference(before, after, len(after))
+    more, reason = max(len(shares) - NAMED, 0), change.reason
+    return Change(now, round, change.change, None, tuple(shares[:NAMED]), (), more, (), reason, key, segment)
 
 
 def change_between(
@@ -161,4 +173,5 @@ def _restored(plain: Mapping[str, Any], arms: int) -> Change:
         tuple(map(str, plain["groups"])),
         str(plain["reason"]),
         str(plain.get("key", "")),  # none was kept before
+        str(plain.get("segment", "")),
     )

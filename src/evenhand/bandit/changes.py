@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from evenhand.bandit.arms import Arms, checked_names
-from evenhand.bandit.change_log import change_between
+from evenhand.bandit.change_log import change_between, change_in
 from evenhand.bandit.counts import Statistics
 from evenhand.bandit.ledger import Holder, Kind, Opening, flow_of, flows
 from evenhand.bandit.record import Record
@@ -51,6 +51,7 @@ class Plan:
     moved: tuple[str, ...] = ()  # arms that are added, retired or brought back
     begun: tuple[str, ...] = ()  # arms and groups whose promise is another
     contexts: Contexts | None = None  # with another declaration of features; None: as it is
+    shares: Array | None = None  # (segments, arms), that are promised by segment; None: as they are
 
     def policy(self, record: Record, checked: bool = False) -> Policy:
         """The policy from then on."""
@@ -70,9 +71,13 @@ class Outcome(NamedTuple):
 def make(record: Record, change: ChangeRecord, now: float, replayed: bool = False, key: str = "") -> tuple[str, ...]:
     """Make a change; the names of the arms and groups whose promise begins."""
     version, policy, arms = record.version, record.policy, record.arms
-    plan = plan_of(record, change, replayed)
+    plan, before = plan_of(record, change, replayed), None if record.segments is None else record.segments.shares
+    opening = Opening(now, 0, 0, change.reason, key, record.state.round)
     if plan.parameters != record.parameters or not np.array_equal(plan.arms.active, record.arms.active):
-        _change(record, plan, change, Opening(now, 0, 0, change.reason, key, record.state.round), replayed)
+        _change(record, plan, change, opening, replayed)
+    elif plan.shares is not None and record.segments is not None:
+        _change_segments(record, plan, change, opening)
+        record.version += 1
     elif plan.contexts is not None:
         record.state, record.contexts = _recolumned(record, plan.contexts), plan.contexts
         record.version += 1
@@ -90,7 +95,11 @@ def make(record: Record, change: ChangeRecord, now: float, replayed: bool = Fals
     if record.version != version or isinstance(change, Close | Reopen):
         name = getattr(change, "arm", "")  # as it was before, or that of a new one
         place, round = arms.place.get(name, record.arms.place.get(name)), record.state.round
-        shown = change_between(policy, record.policy, len(record.arms), now, round, change, place, key)
+        if plan.shares is not None and isinstance(change, Promise) and before is not None and record.segments:
+            row = record.segments.place(change.segment or "")
+            shown = change_in(change.segment or "", before[row], plan.shares[row], now, round, change, key)
+        else:
+            shown = change_between(policy, record.policy, len(record.arms), now, round, change, place, key)
         record.changes.append(shown)
     return (*plan.moved, *plan.begun)
 
@@ -224,6 +233,8 @@ def use_names(record: Record, names: Sequence[str]) -> None:
 
 def _promised(record: Record, change: Promise) -> Plan:
     check_changeable(record.policy, record.label)
+    if change.segment is not None:
+        return _promised_in_segment(record, change, change.segment)
     parameters: dict[str, Any] = dict(record.parameters)
     changed: dict[str, None] = {}
     for name, shares in (("fractions", change.fractions), ("caps", change.caps)):
@@ -236,6 +247,34 @@ def _promised(record: Record, change: Promise) -> Plan:
     return Plan(record.arms, parameters, begun=(*changed, *begun))
 
 
+def _promised_in_segment(record: Record, change: Promise, name: str) -> Plan:
+    """Other shares in a segment."""
+    segments, fractions = record.segments, change.fractions or {}
+    if segments is None:
+        raise EvenhandError("this bandit was made without segments", "segment")
+    segment = segments.place(name)
+    for arm in fractions:
+        record.arms.check_active(arm, "bring it back first")
+    shares = segments.with_shares(segment, fractions, record.arms.place)
+    begun = [record.names[place] for place in np.flatnonzero(shares[segment] != segments.shares[segment]).tolist()]
+    if not begun:
+        return Plan(record.arms, record.parameters)
+    segments.check(shares, record.policy, record.arms.active)
+    return Plan(record.arms, record.parameters, begun=tuple(begun), shares=shares)
+
+
+def _change_segments(record: Record, plan: Plan, change: ChangeRecord, opening: Opening) -> None:
+    """Promise other shares by segment; those of an arm that retires end."""
+    segments = record.segments
+    assert segments is not None
+    old, number = len(record.arms), len(plan.arms)
+    before = np.concatenate([record.arms.active, np.zeros(number - old, dtype=bool)])
+    segments.grow(number)
+    shares = np.where(plan.arms.active, segments.shares if plan.shares is None else plan.shares, 0.0)
+    most = lasting(record.policy, record.state.round)
+    segments.adopt(shares, (before, plan.arms.active), terms_of(change), most, record.ledger, opening)
+
+
 def answer(record: Record, change: ChangeRecord | None, plan: Plan | None) -> answers.Plan:
     """What a change with its plan would do, as an answer; None for nothing."""
     terms = terms_of(change)
@@ -245,13 +284,18 @@ def answer(record: Record, change: ChangeRecord | None, plan: Plan | None) -> an
     changed = plan.arms is not record.arms or plan.parameters != record.parameters
     changed |= (
         plan.contexts is not None
+        or plan.shares is not None
         or isinstance(change, Close | Reopen)
         or (isinstance(change, Reword) and change.words != record.words)
     )
     groups = {group["name"] for group in policy.groups}
     begins = [name for name in (*plan.moved, *plan.begun) if name in groups or name in plan.arms.place]
     begins = [name for name in begins if name not in plan.arms.retired]
-    owed = () if outcome is None else flows(outcome.settlement, terms)
+    owed = [] if outcome is None else list(flows(outcome.settlement, terms))
+    if plan.shares is not None and record.segments is not None:
+        owed += record.segments.settled(
+            plan.shares, record.arms.active, terms, lasting(record.policy, record.state.round)
+        )
     settlement = [flow_of(flow, plan.arms.names) for flow in owed]
     return planned(
         record.plays, plan.arms, policy, plan.parameters, changed, int(record.state.round), begins, settlement
@@ -337,6 +381,8 @@ def _change(record: Record, plan: Plan, change: ChangeRecord, opening: Opening, 
     statistics = grown(record.statistics, Statistics.empty(number))
     _note(record, statistics, found.began)
     statistics.added[old:] = state.round - record.returned
+    if record.segments is not None:
+        _change_segments(record, plan, change, opening)
     record.leases.begin_promises(np.flatnonzero(found.began).tolist(), shares["share"])
     record.adopt(arms, plan.parameters, policy)
     record.state, record.statistics = state, statistics
@@ -351,6 +397,8 @@ def _outcome(record: Record, plan: Plan, terms: Terms, checked: bool = False) ->
     arms, old, number = plan.arms, len(record.arms), len(plan.arms)
     before = np.concatenate([record.arms.active, np.zeros(number - old, dtype=bool)])
     policy = plan.policy(record, checked)
+    if record.segments is not None and record.segments.promised and not checked:
+        record.segments.check_beside(policy, arms.active)
     state, shares, waiting = policy.grow(record.state, number), promises_of(record), dict(record.ledger.waiting)
     moved, most = [arms.place[arm] for arm in plan.moved], lasting(record.policy, state.round)
     ahead = record.leases.ahead(number, shares["share"])
@@ -397,4 +445,5 @@ def promises_of(record: Record) -> dict[Kind, dict[Holder, float]]:
         "cap": {place: limits.item(place) for place in np.flatnonzero((limits < 1.0) & record.arms.active).tolist()},
         "group": {group["name"]: group["at_least"] for group in groups if group["at_least"] > 0.0},
         "group_cap": {group["name"]: group["at_most"] for group in groups if group["at_most"] is not None},
+        "segment": {} if record.segments is None else record.segments.held(),
     }

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.bandit.arms import Arms, Available
+from evenhand.bandit.segments import Segments
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.core.state import Array, Observation
@@ -68,17 +69,21 @@ class Contexts:
         self.history: list[Moved] = []  # of the columns, by the declarations after the first one
         self.counts: Counter[tuple[str, str]] = Counter()  # of values that were cut, unknown or missing, by feature
         self.pulls: MutableMapping[int, Pull] = {}
+        self.segments: Segments | None = None
 
     @classmethod
-    def of(cls, features: Any, arms: Any, names: Sequence[str]) -> Contexts:
+    def of(cls, features: Any, arms: Any, names: Sequence[str], segments: Any = None) -> Contexts:
         """From the arguments of a bandit."""
         if features is None:
-            raise EvenhandError("needs a declaration of them, features=Features(arms={…})", "arm_features")
+            name = "segments" if arms is None else "arm_features"
+            raise EvenhandError("needs a declaration of the features, features=Features(…)", name)
         declared = declared_by(features)
         given = {} if arms is None else arms
         if not isinstance(given, Mapping):
             raise EvenhandError(f"must be a table of features by arm, got {given!r}", "arm_features")
-        return cls(declared, checked(declared, given, Arms(tuple(names))))
+        contexts = cls(declared, checked(declared, given, Arms(tuple(names))))
+        contexts.segments = None if segments is None else Segments(segments, declared, len(names))
+        return contexts
 
     def observation(self, situation: Any, arms: Any, able: Available, names: Sequence[str]) -> Seen:
         """What is known before a decision, and what was noted of the values.
@@ -109,8 +114,11 @@ class Contexts:
         values = own.copy() if arms is None else np.concatenate([own, arms[list(places)].ravel()])
         return Pull(len(self.history), values, noted)
 
-    def decided(self, round: int, pull: Pull, kept: bool) -> None:
-        """Count what was noted of a decision, and keep its features where its rewards need them."""
+    def decided(self, round: int, pull: Pull, places: Sequence[int], kept: bool) -> None:
+        """Count what was noted of a decision, and its round; keep its features where its rewards need them."""
+        if self.segments is not None:
+            self.segments.decided(self.segments.of(pull.values), places)
+            kept = True
         if pull.noted:
             self.counts.update(pull.noted)
         if kept:
@@ -144,6 +152,21 @@ class Contexts:
         arms = np.array([part[1][at] for part, at in parts]).reshape(len(parts), self.features.widths[1])
         return own, arms if self.features.widths[1] else None
 
+    def count_rewards(self, places: Sequence[int], rewards: Sequence[float], rounds: Sequence[int]) -> None:
+        """Count rewards that are known, in the user's unit, by segment; not those whose features are erased."""
+        if self.segments is None:
+            return
+        for place, reward, round in zip(places, rewards, rounds, strict=True):
+            pull = self.pulls.get(round)
+            if pull is not None:
+                own = self.split(pull, 0 if not self.features.widths[1] else self.plays_of(pull))[0]
+                self.segments.learn(self.segments.of(own), place, reward)
+
+    def plays_of(self, pull: Pull) -> int:
+        """How many arms played."""
+        before = self.history[pull.version].widths if pull.version < len(self.history) else self.features.widths
+        return (len(pull.values) - before[0]) // before[1] if before[1] else 0
+
     def forget(self, rounds: Iterable[int]) -> None:
         """Forget the features of decisions of which no reward can arrive any more."""
         for round in rounds:
@@ -159,6 +182,7 @@ class Contexts:
             return None
         contexts.history = [*self.history, self.moved_to(declared)]
         contexts.counts, contexts.pulls = self.counts, self.pulls
+        contexts.segments = None if self.segments is None else self.segments.moved_to(declared)
         return contexts
 
     def moved_to(self, features: Features) -> Moved:
@@ -189,6 +213,7 @@ class Contexts:
             "arms": self.arms,
             "history": [[list(one.widths), one.situation.tolist(), one.arms.tolist()] for one in self.history],
             "counts": sorted([*key, number] for key, number in self.counts.items()),
+            **({} if self.segments is None else {"segments": self.segments.dump()}),
             **kept,
         }
 
@@ -202,6 +227,8 @@ class Contexts:
             moves = np.array(own, dtype=np.intp), np.array(each, dtype=np.intp)
             contexts.history.append(Moved((int(d), int(d_arm)), *moves))
         contexts.counts.update({(name, note): validate.whole("a count", n) for name, note, n in described["counts"]})
+        if "segments" in described:
+            contexts.segments = Segments.restored(described["segments"], contexts.features, arms)
         contexts.pulls = _restored(described["pulls"]) if "pulls" in described else Elsewhere()
         return contexts
 

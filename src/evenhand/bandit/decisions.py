@@ -48,10 +48,14 @@ def decide(
     if record.pending.window is not None or record.leases:
         close(record, now)
     silent, state = record.in_order and _silent(record), record.state
+    policy = record.policy
+    if observation.situation is not None and record.contexts is not None and record.contexts.segments is not None:
+        segments = record.contexts.segments
+        policy, state = segments.seen(segments.of(observation.situation), policy, state)
     if silent:
         decision = _after_silence(record, observation)
     else:
-        decision = record.policy.choose(state, observation, record.chance.deciding(state.round + 1))
+        decision = policy.choose(state, observation, record.chance.deciding(state.round + 1))
     names, places, round = record.arms.names, decision.played.nonzero()[0].tolist(), decision.round
     if len(places) > 1:
         places.sort(key=decision.inclusion.item, reverse=True)  # stable: equal ones stay in the order of the arms
@@ -197,7 +201,7 @@ def apply(
     """
     record.policy.apply(record.state, decision, given, places)
     if pull is not None and record.contexts is not None:
-        record.contexts.decided(decision.round, pull, record.policy.contextual)
+        record.contexts.decided(decision.round, pull, places, record.policy.contextual)
     scores, index = record.scores, UNCOUNTED
     counting: list[float] = []
     if counted:  # in line, as all that every decision does

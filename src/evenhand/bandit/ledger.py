@@ -19,11 +19,19 @@ from evenhand.policy.accounts import BILLION, Accounts, Terms
 if TYPE_CHECKING:
     from evenhand.policy.settlement import Settlement
 
-Holder = int | str  # the place of an arm, or the name of a group
+
+class InSegment(NamedTuple):
+    """An arm in a segment of the rounds."""
+
+    segment: str
+    place: int
+
+
+Holder = int | str | InSegment  # the place of an arm, also in a segment, or the name of a group
 Whole = NDArray[np.int64]
-Kind = Literal["share", "cap", "group", "group_cap"]
+Kind = Literal["share", "cap", "group", "group_cap", "segment"]
 Promised = tuple[Kind, Holder]  # a promise of a kind to an arm or group; a reward per round counts as a share
-#: What can be promised: shares of arms, largest shares of arms, and the same of groups.
+#: What can be promised: shares of arms, largest shares of arms, the same of groups, and shares of arms in a segment.
 KINDS: tuple[Kind, ...] = get_args(Kind)
 PLAY = int(BILLION)
 BEFORE = "before the ledger"
@@ -109,7 +117,7 @@ class Flow(NamedTuple):
 
 def flows(found: Settlement, terms: Terms) -> Iterator[Flow]:
     """What became of what was owed, promise by promise."""
-    for kind, settled in zip(KINDS, (found.shares, found.caps, found.group_shares, found.group_caps), strict=True):
+    for kind, settled in zip(KINDS[:4], (found.shares, found.caps, found.group_shares, found.group_caps), strict=True):
         for place in [] if settled is None else np.flatnonzero(settled.changed).tolist():
             assert settled is not None
             parts = (settled.owed, settled.carried, settled.ended, settled.lapsed)
@@ -155,28 +163,38 @@ class Ledger:
                 flow.kind, found.group_caps
             )
             assert settled is not None
-            share, began = shares[flow.kind].get(flow.holder), self.opening(flow.kind, flow.holder)
-            entry = Entry(
-                flow.kind,
-                flow.holder,
-                share or 0.0,
-                int(settled.since[flow.place]),
-                round,
-                began.time,
-                opening.time or 0.0,
-                (0 if share is None else int(settled.plays[flow.place])) - began.returned,
-                began.carried,
-                *flow[3:],
-                began.reason,
-                began.key,
-                began.round,
-            )
-            self.openings[flow.kind, flow.holder] = opening._replace(carried=flow.carried)
-            if share is not None or entry.owed or entry.plays:
-                self.entries.append(entry)
-                if flow.kind == "share":
-                    ended = (share is not None, entry.due, entry.plays, *flow[5:])
-                    self.closed[:, flow.place] += ended
+            share, since = shares[flow.kind].get(flow.holder), int(settled.since[flow.place])
+            made = 0 if share is None else int(settled.plays[flow.place])
+            entry = self.write(flow, share, since, round, made, opening)
+            if flow.kind == "share" and entry is not None:
+                ended = (share is not None, entry.due, entry.plays, *flow[5:])
+                self.closed[:, flow.place] += ended
+
+    def write(
+        self, flow: Flow, share: float | None, since: int, until: int, plays: int, opening: Opening
+    ) -> Entry | None:
+        """Write down a promise that has ended, and how the next one begins; None where there is nothing to be said."""
+        began = self.opening(flow.kind, flow.holder)
+        entry = Entry(
+            flow.kind,
+            flow.holder,
+            share or 0.0,
+            since,
+            until,
+            began.time,
+            opening.time or 0.0,
+            plays - began.returned,
+            began.carried,
+            *flow[3:],
+            began.reason,
+            began.key,
+            began.round,
+        )
+        self.openings[flow.kind, flow.holder] = opening._replace(carried=flow.carried)
+        if share is None and not entry.owed and not entry.plays:
+            return None
+        self.entries.append(entry)
+        return entry
 
     def rounds_of_shares(self) -> Whole:
         """(arms,), the rounds of the promised shares of arms that have ended."""
@@ -215,8 +233,8 @@ class Ledger:
         """Plain JSON values."""
         return {
             "closed": self.closed.tolist(),
-            "entries": [list(entry) for entry in self.entries],
-            "openings": [[*account, *opening] for account, opening in self.openings.items()],
+            "entries": [[_listed(one) for one in entry] for entry in self.entries],
+            "openings": [[kind, _listed(holder), *opening] for (kind, holder), opening in self.openings.items()],
             "waiting": {name: [one.item() for one in both] for name, both in self.waiting.items()},
         }
 
@@ -226,23 +244,40 @@ class Ledger:
         closed = np.array(plain["closed"], dtype=np.int64)
         if closed.shape != (len(Balance._fields), arms):
             raise StateError(f"the saved ledger is damaged: its totals have the shape {closed.shape}")
-        entries = [Entry(*entry) for entry in plain["entries"]]
+        entries = [Entry(kind, _holder(holder), *rest) for kind, holder, *rest in plain["entries"]]
         for entry in entries:
             if entry.kind not in KINDS or entry.owed + entry.lapsed != entry.carried + entry.forgiven + entry.capped:
                 raise StateError(f"the saved ledger is damaged: {entry}")
-        openings = {(kind, holder): Opening(*rest) for kind, holder, *rest in plain["openings"]}
+        openings = {(kind, _holder(holder)): Opening(*rest) for kind, holder, *rest in plain["openings"]}
         waiting = {name: (np.array(one), np.array(two)) for name, (one, two) in plain["waiting"].items()}
         return cls(closed, entries, openings, waiting)
+
+
+def _listed(value: Any) -> Any:
+    """A value as JSON has it."""
+    return list(value) if isinstance(value, InSegment) else value
+
+
+def _holder(value: Any) -> Holder:
+    """The holder that `_listed` described."""
+    return InSegment(*value) if isinstance(value, list) else value
+
+
+def listed_alarms(alarms: Mapping[Promised, Stated]) -> list[list[Any]]:
+    """The promises that are stated to be behind, as they are saved."""
+    return [[kind, _listed(holder), *stated] for (kind, holder), stated in alarms.items()]
 
 
 def alarms_of(rows: Sequence[Sequence[Any]], arms: int) -> dict[Promised, Stated]:
     """The promises that are stated to be behind, as they were saved, of a bandit with so many arms."""
     found: dict[Promised, Stated] = {}
     for kind, holder, time, round in rows:
-        place = holder if isinstance(holder, str) else validate.whole("a place", holder, low=0)
-        if kind not in KINDS or (isinstance(place, int) and place >= arms):
+        named = _holder(holder)
+        place = named.place if isinstance(named, InSegment) else named
+        at = 0 if isinstance(place, str) else validate.whole("a place", place, low=0)
+        if kind not in KINDS or at >= arms:
             raise StateError(f"the saved alarms are damaged: there is no {kind} of {holder}")
-        found[kind, place] = Stated(validate.number("a time", time), validate.whole("a round", round, low=0))
+        found[kind, named] = Stated(validate.number("a time", time), validate.whole("a round", round, low=0))
     return found
 
 
@@ -252,7 +287,13 @@ def whole(plays: Array) -> Whole:
     return exact
 
 
+def named(holder: Holder, names: Sequence[str]) -> str:
+    """What the holder of a promise is called."""
+    if isinstance(holder, InSegment):
+        return f"{names[holder.place]} in the segment {holder.segment}"
+    return holder if isinstance(holder, str) else names[holder]
+
+
 def flow_of(flow: Flow, names: Sequence[str]) -> SettledPromise:
     """A flow as it is answered, in plays."""
-    name = flow.holder if isinstance(flow.holder, str) else names[flow.holder]
-    return SettledPromise(name, flow.kind, *(one / PLAY for one in flow[3:]))
+    return SettledPromise(named(flow.holder, names), flow.kind, *(one / PLAY for one in flow[3:]))

@@ -32,6 +32,7 @@ from evenhand.policy.prior import by_name as prior_by_name
 
 if TYPE_CHECKING:
     from evenhand.bandit.contexts import Contexts
+    from evenhand.bandit.segments import Segments
 
 #: Parameters that name arms.
 WITH_NAMES = (*VALUES, "groups")
@@ -55,13 +56,14 @@ class Record:
         words: Words | Mapping[str, Any] | None = None,
         features: Any = None,
         arm_features: Any = None,
+        segments: Any = None,
     ) -> None:
         names = checked_names(arms)
         self.contexts: Contexts | None = None
-        if features is not None or arm_features is not None:
+        if not features is arm_features is segments is None:
             from evenhand.bandit.contexts import Contexts  # loaded where there are any
 
-            self.contexts = Contexts.of(features, arm_features, names)
+            self.contexts = Contexts.of(features, arm_features, names, segments)
         if isinstance(algorithm, Policy):
             plays = _plays_of(algorithm, plays)
             algorithm = _table_of(algorithm, parameters, len(names))
@@ -127,6 +129,11 @@ class Record:
     def unit(self) -> Unit | None:
         """The unit of the rewards; None for the scale [0, 1]."""
         return self.reward_range.unit
+
+    @property
+    def segments(self) -> Segments | None:
+        """The segments of the rounds; None where there are none."""
+        return None if self.contexts is None else self.contexts.segments
 
     @property
     def columns(self) -> tuple[int, int] | None:

@@ -74,6 +74,7 @@ def take(
     if places and record.contexts is None:
         record.learn_rewards(places, rewards, [entry.round] * len(places), given)
     elif record.contexts is not None:
+        record.contexts.count_rewards(places, [reward for _, reward in new], [entry.round] * len(places))
         _learn_with_features(record, places, rewards, [entry.round] * len(places), given, unlearned)
         if not record.pending.is_waiting(entry.round):
             record.contexts.forget([entry.round])
@@ -219,6 +220,7 @@ def record_closed(
         if record.contexts is None:
             record.learn_rewards(places, zeros, rounds, given)
         else:
+            record.contexts.count_rewards(places, [0.0] * len(places), rounds)
             _learn_with_features(record, places, zeros, rounds, given, unlearned)
     if record.contexts is not None:
         record.contexts.forget(rounds)

@@ -21,7 +21,7 @@ from evenhand.bandit.change_log import ChangeLog
 from evenhand.bandit.counts import CountHistory, DeficitHistory
 from evenhand.bandit.earlier import with_features, with_intervals, with_ledger, with_rounds, with_scores
 from evenhand.bandit.leases import Leases
-from evenhand.bandit.ledger import Ledger, alarms_of
+from evenhand.bandit.ledger import Ledger, alarms_of, listed_alarms
 from evenhand.bandit.pending import PendingRewards
 from evenhand.bandit.record import Record
 from evenhand.bandit.scores import Scores
@@ -72,7 +72,7 @@ def dump(record: Record) -> dict[str, Any]:
         "sources": list(record.sources),
         **({"words": record.words.to_json()} if record.words.to_json() else {}),
         **({} if record.contexts is None else {"contexts": record.contexts.dump()}),
-    } | ({"alarms": [[*promise, *stated] for promise, stated in record.alarms.items()]} if record.alarms else {})
+    } | ({"alarms": listed_alarms(record.alarms)} if record.alarms else {})
 
 
 def restored(plain: Any) -> Record:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -100,6 +101,33 @@ class Feature(Part, ABC):
                     notes[note] += 1
         return notes
 
+    def segments(self, name: str, cuts: Sequence[float] = ()) -> tuple[str, ...]:
+        """The names of the segments into which the values fall.
+
+        Args:
+            name: of the feature.
+            cuts: of a number, in increasing order; each begins a segment.
+
+        Returns:
+            One or more.
+
+        Raises:
+            EvenhandError: the feature has no segments, or not with these cuts; the default.
+        """
+        raise EvenhandError(f"{name!r} has no segments: use a category, a flag, or a number with cuts")
+
+    def segment(self, columns: Array, cuts: Sequence[float] = ()) -> int:
+        """The place of the segment of a value.
+
+        Args:
+            columns: that `put` wrote.
+            cuts: as in `segments`.
+
+        Raises:
+            EvenhandError: the feature has no segments; the default.
+        """
+        raise EvenhandError("has no segments")
+
     def read(self, text: str) -> Any:
         """The value that a cell of a file holds.
 
@@ -180,6 +208,22 @@ class Number(Feature):
         table[:, at] = (inside - self.low) / (self.high - self.low)
         return _counted("cut", np.count_nonzero((inside != numbers) & ~blank), blank.sum())
 
+    def segments(self, name: str, cuts: Sequence[float] = ()) -> tuple[str, ...]:
+        """A range between two cuts each; a value that is missing falls into that of ``missing``."""
+        numbers = [validate.number("cuts", one, self.low, self.high) for one in cuts]
+        if not numbers or sorted(set(numbers)) != numbers or self.low in numbers or self.high in numbers:
+            limits = f"{self.low:g} and {self.high:g}"
+            raise EvenhandError(
+                f"must be numbers between {limits} in increasing order, got {shown(list(cuts))}", "cuts"
+            )
+        between = [f"{name} {low:g} to {high:g}" for low, high in pairwise(numbers)]
+        return (f"{name} below {numbers[0]:g}", *between, f"{name} {numbers[-1]:g} and above")
+
+    def segment(self, columns: Array, cuts: Sequence[float] = ()) -> int:
+        """How many cuts are not above it."""
+        value = columns.item(0)
+        return sum((cut - self.low) / (self.high - self.low) <= value for cut in cuts)
+
     def read(self, text: str) -> float | None:
         """The number."""
         if not text:
@@ -195,6 +239,12 @@ def _length(value: Any) -> str:
     return (
         f"an array of shape {value.shape}" if np.ndim(value) > 1 and hasattr(value, "shape") else f"{np.size(value):,}"
     )
+
+
+def _without_cuts(name: str, cuts: Sequence[float]) -> None:
+    """Refuse cuts of what is not a number."""
+    if cuts:
+        raise EvenhandError(f"must be left out: {name!r} is not a number", "cuts")
 
 
 def _counted(note: Note, times: Any, missing: Any) -> Counter[Note]:
@@ -274,6 +324,15 @@ class Category(Feature):
         labels, known = self.labels(name), len(self.levels)
         return labels[:known] + tuple(f"{label} than {', '.join(self.levels)}" for label in labels[known:])
 
+    def segments(self, name: str, cuts: Sequence[float] = ()) -> tuple[str, ...]:
+        """The levels, and ``"other"`` where there are others."""
+        _without_cuts(name, cuts)
+        return self.levels + ("other",) * (self.unknown == "other")
+
+    def segment(self, columns: Array, cuts: Sequence[float] = ()) -> int:
+        """The place of the level."""
+        return int(columns.argmax())
+
     def level(self, value: Any) -> str:
         """The level to which a value belongs.
 
@@ -347,6 +406,15 @@ class Flag(Feature):
                 raise EvenhandError(f"must be true or false, got {shown(value)}")
         row[at] = value
         return None
+
+    def segments(self, name: str, cuts: Sequence[float] = ()) -> tuple[str, ...]:
+        """Whether it is not so, and whether it is."""
+        _without_cuts(name, cuts)
+        return f"not {name}", name
+
+    def segment(self, columns: Array, cuts: Sequence[float] = ()) -> int:
+        """0 or 1."""
+        return int(columns.item(0))
 
     def read(self, text: str) -> bool | None:
         """Of ``true``, ``false``, ``yes``, ``no``, ``1`` or ``0``."""

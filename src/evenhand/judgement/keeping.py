@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -63,6 +63,20 @@ def keeping_of(policy: Policy, arms: int, rounds: int, state: State | None = Non
         return policy.allowance(arms, rounds, state)
 
     return Keeping(_keeps(policy), _parameter(policy), policy.hold.longest(max(rounds, 1)), allowance)
+
+
+def keeping_within(policy: Policy, arms: int, rounds: int, state: State, keeping: Keeping) -> Keeping:
+    """How promises in a segment of the rounds are kept, by what the policy owes after all rounds so far.
+
+    Where shares of all rounds are promised as well, both are owed at once, and each is outweighed by the same scores.
+    """
+    both = 2.0 if policy.fractions is not None and np.any(policy.fractions) else 1.0
+
+    def allowance(within: int) -> float | None:
+        allowed = policy.allowance(arms, max(within, rounds), state)
+        return None if allowed is None else both * allowed
+
+    return replace(keeping, allowance=allowance)
 
 
 def _parameter(policy: Policy) -> str:

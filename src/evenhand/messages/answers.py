@@ -353,8 +353,8 @@ class SettledPromise(Answer):
     """
 
     name: str  # of the arm or group
-    # what was promised: a share or a largest share, of an arm or of a group
-    kind: Literal["share", "cap", "group", "group_cap"]
+    # what was promised: a share or a largest share, of an arm or of a group, or a share of an arm in a segment
+    kind: Literal["share", "cap", "group", "group_cap", "segment"]
     owed: float  # under the promise that ends, or while it rested; negative where ahead
     carried: float  # owed from now on, or when the next promise begins
     forgiven: float  # not owed any more, as the change forgives it

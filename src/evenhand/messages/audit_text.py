@@ -170,7 +170,8 @@ def bounds_rows(bounds: Sequence[BoundLine]) -> list[tuple[str, ...]]:
     for line in bounds:
         numbers = (line.at_least or None, line.at_most, line.share)
         counts = (f"{line.plays:,}", _number(line.owed) if line.at_least else "", _number(line.excess))
-        rows.append((plain(line.name), *map(_number, numbers), *counts))
+        within = f" in {line.segment}" if line.segment else ""
+        rows.append((plain(line.name) + within, *map(_number, numbers), *counts))
     return rows
 
 

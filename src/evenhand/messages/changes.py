@@ -242,6 +242,7 @@ class Promise(OwedTerms):
     caps: Shares | None = None  # largest shares of the rounds, by arm; 1: no limit
     # promises of groups, by name; what is left out of one stays as it is, and null ends it
     groups: Annotated[Mapping[str, GroupLike | None], MinLen(1), MaxLen(1000)] | None = None
+    segment: str | None = None  # in whose rounds the fractions are promised; null: in all rounds
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -251,6 +252,8 @@ class Promise(OwedTerms):
                 raise EvenhandError(f"{name} must be a mapping from {what}, got {value!r}")
         if self.fractions is None and self.caps is None and self.groups is None:
             raise EvenhandError("a promise must have at least one of fractions, caps and groups")
+        if self.segment is not None and (self.fractions is None or self.caps is not None or self.groups is not None):
+            raise EvenhandError("a promise in a segment must have fractions, and neither caps nor groups")
 
 
 @dataclass(frozen=True)

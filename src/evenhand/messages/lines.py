@@ -59,10 +59,10 @@ class ChangeMade(Answer):
 
 @dataclass(frozen=True)
 class BoundLine(Answer):
-    """What a group of arms was promised and got, or an arm that has a cap."""
+    """What a group of arms was promised and got, an arm that has a cap, or an arm in a segment of the rounds."""
 
     name: str  # of the group or arm
-    kind: Literal["group", "arm"]  # which of the two
+    kind: Literal["group", "arm", "segment"]  # which of the three
     arms: tuple[str, ...]  # the arms of the group, or the arm itself
     at_least: float  # promised plays of these arms per round
     at_most: float | None  # largest number of plays per round; null for no limit
@@ -74,6 +74,7 @@ class BoundLine(Answer):
     excess: float | None  # plays above the limit; negative below it; null for no limit
     verdict: str | None = None  # whether both are `kept`, or one is `missed` or `undecided`; null before they begin
     standing: str | None = None  # the same in a few words, such as `kept` or `7.5 plays behind`
+    segment: str = ""  # of whose rounds alone all counts are; empty for all rounds
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,8 @@ class StandingAlarm(Answer):
     """A promise that was found missed, and not kept since."""
 
     name: str  # of the arm or group
-    kind: Literal["share", "cap", "group", "group_cap"]  # a share or a largest share, of an arm or of a group
+    # a share or a largest share, of an arm or of a group, or a share of an arm in a segment
+    kind: Literal["share", "cap", "group", "group_cap", "segment"]
     since: datetime  # when that was stated, by an event `promise.behind`
     round: int  # the last round before it
     text: str  # how far the promise is kept now, in a sentence
@@ -95,9 +97,10 @@ class PromiseLine(Answer):
     """
 
     name: str  # of the arm or group
-    kind: Literal["share", "cap", "group", "group_cap"]  # a share or a largest share, of an arm or of a group
+    # a share or a largest share, of an arm or of a group, or a share of an arm in a segment
+    kind: Literal["share", "cap", "group", "group_cap", "segment"]
     share: float  # plays per round; 0 while nothing was promised
-    since: int  # the round after which it began
+    since: int  # the round after which it began; in a segment, of its own rounds
     until: int | None  # its last round; null for a promise of today
     rounds: int  # rounds in which it held; those that leases gave back do not count
     plays: int  # plays in them

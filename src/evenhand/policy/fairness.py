@@ -69,7 +69,7 @@ class DeficitFirst(Fairness):
 
     fractions: Array = field(converter=validate.fractions)
     tolerance: float = field(default=0.0, converter=validate.nonnegative)
-    traits = Traits(arrears="tolerance")
+    traits = Traits(arrears="tolerance", segmented=True)
 
     def allowance(self, arms: int, rounds: int, plays: int) -> float:
         """``1 + α + Σ_{j<K} R_j/j``, R_j being the sum of the j largest shares."""
@@ -214,7 +214,7 @@ class GuaranteedShares(Fairness):
     @property
     def traits(self) -> Traits:
         """Shares, for which the scores have no influence where the rest goes to all."""
-        return Traits(gives="shares", ignores_score=self.rest == "all")
+        return Traits(gives="shares", ignores_score=self.rest == "all", segmented=True)
 
     def check(self, arms: int, plays: int) -> None:
         """The promised probabilities must not exceed one together."""

@@ -47,7 +47,11 @@ class FloorShares(Fairness):
 
     fractions: Array = field(converter=validate.fractions)
     rule: str = field(default="mix", validator=validate.choice("mix", "clip"))
-    traits = Traits(gives="shares", takes="weights", bounded=True)
+
+    @property
+    def traits(self) -> Traits:
+        """Shares in proportion to weights; floors that are kept in every round can also be those of a segment."""
+        return Traits(gives="shares", takes="weights", bounded=True, segmented=self.rule == "mix")
 
     @property
     def promises(self) -> bool:

@@ -151,17 +151,7 @@ class LinearModel:
             situation: (d,), places among the columns of the situation.
             arms: (d_arm,), among those of every arm.
         """
-        both = np.concatenate([situation, np.where(arms < 0, arms, arms + sums.situation)])
-        p, q = {"disjoint": (both, None), "shared": (None, both), "hybrid": (situation, arms)}[self.model]
-
-        def taken(array: Block, *axes: Any) -> Block:
-            if array is None:
-                return None
-            for axis, places in enumerate(reversed(axes), start=1):
-                padded = np.pad(array, [(0, int(at == array.ndim - axis)) for at in range(array.ndim)])
-                array = padded.take(places, axis=-axis)
-            return array
-
+        p, q = self.places(situation, arms, sums.situation)
         return Sums(
             *self.columns,
             taken(sums.own, p, p),
@@ -173,6 +163,11 @@ class LinearModel:
             taken(sums.common_squares, q, q),
             None if sums.norms is None else sums.norms.copy(),
         )
+
+    def places(self, situation: Any, arms: Any, before: int) -> tuple[Any, Any]:
+        """Places of columns, (p,) and (q,), in the own and common block; ``before`` of them were the situation's."""
+        both = np.concatenate([situation, np.where(arms < 0, arms, arms + before)])
+        return {"disjoint": (both, None), "shared": (None, both), "hybrid": (situation, arms)}[self.model]
 
     def split(self, situation: Array, arm: Array) -> tuple[Array, Array]:
         """The own and the common features of plays, (…, p) and (…, q)."""
@@ -442,6 +437,16 @@ class ScoreParts:
         if same:
             wide += times(matrix[..., :same], self.situation)[..., np.newaxis, :]
         return wide
+
+
+def taken(array: Block, *axes: Any) -> Block:
+    """An array with other columns on its last axes; where a place is −1 they are 0."""
+    if array is None:
+        return None
+    for axis, places in enumerate(reversed(axes), start=1):
+        padded = np.pad(array, [(0, int(at == array.ndim - axis)) for at in range(array.ndim)])
+        array = padded.take(places, axis=-axis)
+    return array
 
 
 @lru_cache(maxsize=64)

@@ -13,8 +13,8 @@ from evenhand.core.state import Array, Feedback, Observation, Shape, State
 from evenhand.policy.contextual import grown_at, plays_of, shape_of
 from evenhand.policy.evidence import Evidence, Received
 from evenhand.policy.index import Index
-from evenhand.policy.linear import LinearModel, Plays, linear_model, turns_of
-from evenhand.policy.part import Traits
+from evenhand.policy.linear import LinearModel, Plays, linear_model, taken, turns_of
+from evenhand.policy.part import Places, Traits
 
 STEPS = 100  # of Newton's method with bisection, which needs about six
 CLOSE = 1e-15  # relative change at which it ends
@@ -80,6 +80,13 @@ class LogisticTS(Index):
         """The prior for the new arms."""
         axes = {"mean": 2, "precision": 2} if self.model == "disjoint" else {}
         return grown_at(memory, arms, axes)
+
+    def recolumn(self, memory: Posterior, columns: tuple[int, int], situation: Places, arms: Places) -> Posterior:
+        """The prior for the new columns."""
+        model = linear_model(self.model, self.ridge, (), 1, columns)  # refuses columns that it cannot have
+        own, common = model.places(situation, arms, memory.situation)
+        places = common if own is None else own
+        return Posterior(*columns, taken(memory.mean, places), taken(memory.precision, places))
 
     def learn(self, memory: Posterior, plays: Array, sums: Array) -> Posterior:
         """Refused: counts have no features."""

@@ -52,6 +52,9 @@ class Traits:
     limits: bool = False  # a fairness part: whether floors, caps and shares of groups can be promised at any time
     # a fairness part: the parameter that allows arms to be behind their promises, if one does
     arrears: Annotated[str, aside] = ""
+    # a fairness part: whether its shares can also be promised by segment, as it goes by `deficits` alone or draws each
+    # arm with at least its share
+    segmented: bool = False
     idle: bool = False  # a fairness part, schedule or hold: whether it leaves everything to the other parts
     # a schedule: whether it decides every round alone, so that no promise of the other parts can be kept
     alone: bool = False
@@ -340,6 +343,10 @@ class Around(PolicyPart):
     def grow(self, memory: Any, arms: int) -> Any:
         """As the inner part does."""
         return getattr(self, self.inside).grow(memory, arms)
+
+    def recolumn(self, memory: Any, columns: tuple[int, int], situation: Places, arms: Places) -> Any:
+        """As the inner part does."""
+        return getattr(self, self.inside).recolumn(memory, columns, situation, arms)
 
     def begin(self, memory: Any, places: Places, carried: Array) -> Any:
         """As the inner part does."""

@@ -82,7 +82,8 @@ class VirtualQueue(Fairness):
     def traits(self) -> Traits:
         """Queues follow from plays alone; the scale of scores does not, and their range must be known."""
         auto = isinstance(self.eta, str)
-        return Traits(exact=not auto, arrears="eta", scaled=auto, bounded=auto)
+        alone = self.queue == "exact" and self.promises
+        return Traits(exact=not auto, arrears="eta", scaled=auto, bounded=auto, segmented=alone)
 
     @property
     def promises(self) -> bool:

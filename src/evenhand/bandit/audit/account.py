@@ -20,7 +20,7 @@ from evenhand.core.state import Array, Observation
 from evenhand.inference.means import CONFIDENCE
 from evenhand.inference.sequences import mean_rewards
 from evenhand.judgement import comparing
-from evenhand.judgement.keeping import keeping_of
+from evenhand.judgement.keeping import keeping_of, keeping_within
 from evenhand.judgement.sentences import CLOSE, WHOLE
 from evenhand.messages.lines import DeficitExcerpt, History
 from evenhand.messages.words import masks
@@ -48,6 +48,7 @@ class Account:
         self.since = state.begun.rounds  # rounds that do not count for each arm's promise, such as those before
         owed, promised = record.owed(), record.promised
         self.keeping = keeping_of(policy, len(self.names), max(self.round, 1), state)
+        self.keeping_within = keeping_within(policy, len(self.names), self.round, state, self.keeping)
         kept = policy.promises_shares  # a share with a price has no account
         self.opened = record.ledger.opened(self.since) if kept else self.since  # the same in rounds decided
         self.kept_for_price = not kept
@@ -78,6 +79,11 @@ class Account:
         )  # nor for what is computed of these when it is asked
         self.groups = policy.groups  # arms that are promised shares together, and of these promises since when
         self.bounds = bounds_of(record)  # a line for each group, and for each arm with a cap
+
+        segments = record.segments if record.segments is not None and record.segments.promised else None
+        #: Why promises by segment and for all rounds cannot be kept together, or on which frequencies that rests.
+        self.fault_within = "" if segments is None else segments.fault(segments.shares, policy, self.active)
+        self.premise_within = "" if segments is None or self.fault_within else segments.premise(policy, self.active)
 
         self.missed = counts.missed  # rounds in which an arm was not available
         self.seen: Array = state.round - record.returned - counts.added  # rounds that an arm has been there for

@@ -7,7 +7,7 @@ from typing import Any
 
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.judged import Judged, judged
-from evenhand.bandit.ledger import BEHIND, ENDED, KEPT_AGAIN, Promised
+from evenhand.bandit.ledger import BEHIND, ENDED, KEPT_AGAIN, Promised, named
 from evenhand.judgement.judge import Judgement, Verdict
 from evenhand.judgement.sentences import Case, sentence
 from evenhand.messages.answers import moment
@@ -34,7 +34,13 @@ def due(account: Account) -> dict[str, list[dict[str, Any]]]:
 def _facts(promise: Promised, account: Account, case: Case | None) -> dict[str, Any]:
     """A promise as an event has it, and how it was judged."""
     kind, holder = promise
-    named = {"group": holder} if isinstance(holder, str) else {"arm": account.names[holder]}
+    named = (
+        {"group": holder}
+        if isinstance(holder, str)
+        else {"arm": account.names[holder]}
+        if isinstance(holder, int)
+        else {"segment": holder.segment, "arm": account.names[holder.place]}
+    )
     if case is None:
         return {"promise": kind, **named}
     figures = {name: getattr(case.judgement, name) for name in FIGURES}
@@ -51,6 +57,7 @@ def text(alarm: str, facts: Mapping[str, Any]) -> str:
          'the promise to tea that was missed is in force no more')
     """
     name = f"the group {plain(facts['group'])}" if "group" in facts else plain(facts["arm"])
+    name += f" in the segment {plain(facts['segment'])}" if "segment" in facts else ""
     if alarm == ENDED:
         return f"the promise to {name} that was missed is in force no more"
     behind, low, high, tolerance = (float(facts[one]) for one in FIGURES)
@@ -66,6 +73,5 @@ def standing(account: Account, found: Judged) -> tuple[StandingAlarm, ...]:
         case = found.of(promise)
         if case is not None and case.judgement.verdict != "kept":
             (kind, holder), now = promise, account.say(f"{sentence(case)}.")
-            name = holder if isinstance(holder, str) else account.names[holder]
-            alarms.append(StandingAlarm(name, kind, moment(stated.time), stated.round, now))
+            alarms.append(StandingAlarm(named(holder, account.names), kind, moment(stated.time), stated.round, now))
     return tuple(alarms)

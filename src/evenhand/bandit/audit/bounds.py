@@ -7,17 +7,34 @@ from typing import Literal
 
 import numpy as np
 
+from evenhand.bandit.ledger import InSegment
 from evenhand.bandit.record import Record
+from evenhand.bandit.segments import Segments
 from evenhand.messages.lines import BoundLine
 from evenhand.policy.accounts import Accounts
 from evenhand.policy.groups import Bounds, caps_of, floors_of, membership
 
 
 def bounds_of(record: Record) -> tuple[BoundLine, ...]:
-    """A line for each group, and then one for each arm that is not retired and has a cap."""
+    """A line for each group, for each arm that is not retired and has a cap, and for each share in a segment."""
+    within = () if record.segments is None else tuple(_within(record, record.segments))
     if not record.policy.fairness.traits.limits:
-        return ()
-    return (*_groups(record), *_caps(record))
+        return within
+    return (*_groups(record), *_caps(record), *within)
+
+
+def _within(record: Record, segments: Segments) -> Iterator[BoundLine]:
+    """A line for each share that is promised in a segment, of the rounds of that segment."""
+    for holder, least in segments.held().items():
+        assert isinstance(holder, InSegment)
+        name, arm = holder
+        row = segments.place(name)
+        since = int(segments.accounts.rounds[row, arm])
+        rounds = int(segments.rounds[row]) - since
+        made = int(segments.plays[row, arm] - segments.accounts.plays[row, arm])
+        owed, share = segments.owed(row).item(arm), made / rounds if rounds else None
+        arms = (record.names[arm],)
+        yield BoundLine(arms[0], "segment", arms, least, None, since, rounds, made, share, owed, None, segment=name)
 
 
 def _groups(record: Record) -> Iterator[BoundLine]:

@@ -46,7 +46,7 @@ def audit(account: Account, limit: int | None, now: float) -> Audit:
         plays = account.pulls - account.plays_before
         places = leading([-account.deficits, -plays], validate.whole("limit", limit))
     trust, warnings = trusted(account)
-    promised, fault, found = _promised(account), _fault(account), judged(account)
+    promised, fault, found = _promised(account), _fault(account) or account.fault_within, judged(account)
     lines = _lines(account, places, trust, promised, found.words())
     for line, reason in zip(lines, reasons(lines, account, found), strict=True):
         line.reason = reason
@@ -60,7 +60,7 @@ def audit(account: Account, limit: int | None, now: float) -> Audit:
         arms=len(account.names),
         verdict=account.say(verdict(account, found)),
         fault=account.say(fault),
-        warnings=tuple(map(account.say, warnings)),
+        warnings=tuple(map(account.say, (*warnings, *filter(None, [account.premise_within])))),
         lines=lines,
         bounds=found.of_bounds(account.bounds[:BOUNDS]),
         delays=summarise(account.delays) if len(account.delays) else None,

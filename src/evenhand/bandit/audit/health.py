@@ -58,9 +58,7 @@ class Owing(NamedTuple):
 
 def furthest(account: Account) -> Owing:
     """The arm or group that is owed the most plays, also where they wait for its next promise."""
-    owed = [
-        Owing(line.owed, line.name, True) for line in account.bounds if line.kind == "group" and line.at_least > 0.0
-    ]
+    owed = [Owing(line.owed, line.name, True) for line in account.bounds if line.kind != "arm" and line.at_least > 0.0]
     if account.merit is None and account.fractions is not None:
         counted = account.active & ((account.fractions > 0.0) | (account.deficits > 0.0))
         behind = np.where(counted, account.deficits, -np.inf)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.costing import deserved_shares, scaled_means
-from evenhand.bandit.ledger import Kind, Promised
+from evenhand.bandit.ledger import InSegment, Kind, Promised
 from evenhand.core.dataclasses import dataclass
 from evenhand.core.state import Array, Mask
 from evenhand.judgement.judge import MISSED, VERDICTS, Judgement, Judgements, judge, judge_rates
@@ -171,6 +171,11 @@ def _of_bounds(account: Account) -> Iterator[tuple[int, Promised, Case]]:
         if line.rounds and grouped and line.at_least > 0.0:
             found = _of_bound(account.keeping, line, line.owed, account.plays)
             yield at, ("group", line.name), Case(name, line.at_least, found)
+        if line.rounds and line.kind == "segment":
+            place = account.names.index(line.name)
+            subject = f"{name} in the segment {plain(line.segment)}"
+            found = _of_bound(account.keeping_within, line, line.owed, 1)
+            yield at, ("segment", InSegment(line.segment, place)), Case(subject, line.at_least, found)
         if line.rounds and line.at_most is not None and line.excess is not None:
             found = _of_bound(account.keeping, line, -line.excess, account.plays, cap=True)
             kind: Kind = "group_cap" if grouped else "cap"
@@ -210,7 +215,7 @@ def _waits(account: Account, found: Judged) -> int:
         return 0
     promised = np.count_nonzero(account.active & (found.shares > 0.0))
     promised += sum(line.at_most is not None for line in account.bounds)
-    promised += sum(line.kind == "group" and line.at_least > 0.0 for line in account.bounds)
+    promised += sum(line.kind != "arm" and line.at_least > 0.0 for line in account.bounds)
     return int(promised) - sum(found.tally())
 
 

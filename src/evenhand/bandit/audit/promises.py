@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from evenhand.bandit.changes import promises_of
-from evenhand.bandit.ledger import PLAY, Entry, Kind
+from evenhand.bandit.ledger import PLAY, Entry, InSegment, Kind, named
 from evenhand.bandit.record import Record
 from evenhand.messages.answers import moment
 from evenhand.messages.lines import PromiseLine
@@ -33,6 +33,9 @@ def present(record: Record) -> Iterator[Entry]:
     for kind, promised in promises_of(record).items():
         if not promised:
             continue
+        if kind == "segment" and record.segments is not None:
+            yield from record.segments.entries(record.ledger)
+            continue
         places, plays = [one for one in promised if isinstance(one, int)], state.tally.pulls
         if kind in ("group", "group_cap"):
             plays = plays @ membership(groups, len(record.names))
@@ -56,6 +59,8 @@ def caused(record: Record) -> tuple[list[tuple[list[int], float]], list[tuple[li
     groups = {group["name"]: group["arms"] for group in record.policy.groups}
     paid, due, barred = dict.fromkeys(groups, 0), dict.fromkeys(groups, 0), []
     for one in (*(entry for entry in record.ledger.entries if entry.share), *present(record)):
+        if isinstance(one.holder, InSegment):
+            continue
         places = groups.get(one.holder, []) if isinstance(one.holder, str) else [one.holder]
         if one.kind == "group" and places:
             paid[str(one.holder)] += one.plays
@@ -67,13 +72,12 @@ def caused(record: Record) -> tuple[list[tuple[list[int], float]], list[tuple[li
 
 def _line(record: Record, entry: Entry, until: int | None, ended_why: str = "") -> PromiseLine:
     """An entry in plays."""
-    name = entry.holder if isinstance(entry.holder, str) else record.names[entry.holder]
     brought, owed, carried, forgiven, capped, lapsed = (one / PLAY for one in (entry.brought, *entry[9:14]))
     return PromiseLine(
-        name=name,
+        name=named(entry.holder, record.names),
         kind=entry.kind,
         share=entry.share,
-        since=entry.since if entry.round is None else entry.round,
+        since=entry.since if entry.round is None or entry.kind == "segment" else entry.round,
         until=until,
         rounds=entry.until - entry.since,
         plays=entry.plays,

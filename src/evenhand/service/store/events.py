@@ -171,7 +171,8 @@ Changed: Any = Annotated[Union[tuple(map(_changed, CHANGES.values()))], Discrimi
 class JudgedPromise(TypedDict):
     """A promise of which an alarm speaks, and how it was judged; without figures where it is in force no more."""
 
-    promise: Literal["share", "cap", "group", "group_cap"]
+    promise: Literal["share", "cap", "group", "group_cap", "segment"]
+    segment: NotRequired[str]
     arm: NotRequired[Number]
     group: NotRequired[str]
     share: NotRequired[float]

@@ -1,0 +1,365 @@
+"""Promises in segments of the rounds: each segment has its own clock, and its promises are judged as all others."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+from evenhand import Bandit, EvenhandError, Features, InfeasiblePromise
+from evenhand.bandit.audit.account import Account
+from evenhand.bandit.audit.alarms import due
+from evenhand.bandit.decisions import decide
+from evenhand.bandit.replay import Recorder as Recorder
+from evenhand.bandit.replay import replay_alarm, replay_change, replay_decision, replay_memory, replay_rewards
+from evenhand.bandit.segments import Segments, infeasible
+from evenhand.changes import AddArm, Promise, Redeclare, Retire
+from evenhand.features import Category, Flag, Number, Vector
+
+ARMS = ["tea", "coffee", "mate"]
+PEOPLE = Features(
+    {"country": Category(["DE", "FR"]), "age": Number(0, 100, missing=40), "new": Flag(), "query": Vector(2)}
+)
+MEANS = {"tea": 0.8, "coffee": 0.3, "mate": 0.1}
+FIRST = {"kind": "deficit_first", "fractions": 0.0}
+QUEUE = {"kind": "virtual_queue", "fractions": 0.0, "eta": "auto"}
+
+
+def of(fairness: Any = FIRST, segments: Any = "country", **options: Any) -> Bandit:
+    policy = {"index": {"kind": "lin_ucb", "radius": 0.3}, "fairness": fairness}
+    return Bandit(ARMS, policy, features=PEOPLE, segments=segments, **options)
+
+
+def segments_of(bandit: Bandit) -> Segments:
+    assert bandit._record.segments is not None
+    return bandit._record.segments
+
+
+def someone(country: str = "DE", age: float | None = 30.0, new: bool = False) -> dict[str, Any]:
+    return {"country": country, "age": age, "new": new, "query": [0.0, 1.0]}
+
+
+def live(bandit: Bandit, rounds: int, seed: int = 0, asleep: dict[str, str] | None = None) -> Bandit:
+    """Rounds of three countries; in one an arm may always be asleep."""
+    rng = np.random.default_rng(seed)
+    for now in range(rounds):
+        country = str(rng.choice(["DE", "FR", "IT"], p=[0.2, 0.3, 0.5]))
+        able = [arm for arm in bandit.names if arm not in bandit.retired and (asleep or {}).get(country) != arm]
+        decision = bandit.decide(someone(country, float(rng.random() * 100.0)), available=able, now=float(now))
+        reward = {arm: float(rng.random() < MEANS.get(arm, 0.5)) for arm in decision.names}
+        bandit.observe(decision.id, reward, now=float(now))
+    return bandit
+
+
+# --- Segments ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ("country", ("DE", "FR", "other")),
+        ({"feature": "country"}, ("DE", "FR", "other")),
+        ("new", ("not new", "new")),
+        ({"feature": "age", "cuts": [18, 65]}, ("age below 18", "age 18 to 65", "age 65 and above")),
+    ],
+)
+def test_a_feature_divides_the_rounds(given: Any, names: tuple[str, ...]) -> None:
+    assert Segments(given, PEOPLE, 3).names == names
+
+
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ("county", "there is no feature 'county' of the situation; did you mean 'country'"),
+        (3, "must be the name of a feature"),
+        ({"feature": "age", "cut": 3}, "must be the name of a feature"),
+        ("age", r"segments.cuts must be numbers between 0 and 100 in increasing order, got \[\]"),
+        ({"feature": "age", "cuts": [65, 18]}, "in increasing order"),
+        ({"feature": "age", "cuts": [18, 18]}, "in increasing order"),
+        ({"feature": "age", "cuts": [0, 18]}, "in increasing order"),
+        ({"feature": "age", "cuts": [18, 118]}, r"must be a number in \[0, 100\]"),
+        ({"feature": "country", "cuts": [1]}, "cuts must be left out: 'country' is not a number"),
+        ("query", "'query' has no segments"),
+    ],
+)
+def test_what_is_no_partition_is_refused(given: Any, fault: str) -> None:
+    with pytest.raises(EvenhandError, match=fault):
+        of(segments=given)
+
+
+def test_segments_need_features() -> None:
+    with pytest.raises(EvenhandError, match="segments needs a declaration of the features"):
+        Bandit(ARMS, "ucb1", segments="country")
+
+
+@pytest.mark.parametrize(("age", "place"), [(17.999, 0), (18.0, 1), (None, 1), (64.0, 1), (65.0, 2), (300.0, 2)])
+def test_a_cut_begins_a_segment_and_a_missing_number_has_its_stated_value(age: float | None, place: int) -> None:
+    bandit = of(segments={"feature": "age", "cuts": [18, 65]})
+    bandit.decide(someone(age=age))
+    assert segments_of(bandit).rounds.tolist() == [float(at == place) for at in range(3)]
+
+
+def test_rounds_plays_and_rewards_are_counted_by_segment() -> None:
+    bandit = of(rewards=(0.0, 10.0))
+    for country, reward in (("DE", 7.0), ("FR", 3.0), ("XX", 1.0), ("DE", 2.0)):
+        decision = bandit.decide(someone(country), available=["coffee"])
+        bandit.observe(decision.id, {"coffee": reward})
+    segments = segments_of(bandit)
+    assert segments.rounds.tolist() == [2.0, 1.0, 1.0]
+    assert segments.plays[:, 1].tolist() == [2.0, 1.0, 1.0]
+    assert segments.known[:, 1].tolist() == [2.0, 1.0, 1.0]
+    assert segments.sums[:, 1].tolist() == [9.0, 3.0, 1.0]
+
+
+# --- Promises ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fairness", [FIRST, QUEUE, {"kind": "virtual_queue", "fractions": 0.0, "eta": 2}])
+def test_promises_in_segments_are_kept_each_by_its_own_clock(fairness: Any) -> None:
+    bandit = of(fairness)
+    bandit.change(Promise({"mate": 0.3, "coffee": 0.1}, segment="DE"))
+    bandit.promise({"coffee": 0.2}, segment="FR")
+    live(bandit, 1500)
+    segments, allowed = segments_of(bandit), Account(bandit._record).keeping_within.owed_at_most(1500)
+    assert (segments.worst.max(axis=1)[:2] <= max(allowed, 1.0)).all()
+    shares = segments.plays / segments.rounds[:, np.newaxis]
+    assert shares[0, 2] > 0.15
+    assert shares[0, 1] > 0.02
+    assert shares[1, 1] > 0.14
+    assert shares[2, 0] > 0.9  # nothing is promised there, and tea is best
+    assert shares[1, 2] < 0.05
+    assert segments.rounds.sum() == 1500.0
+
+
+def test_a_policy_without_features_can_promise_by_segment() -> None:
+    bandit = Bandit(ARMS, "fucb", fractions=0.0, features=PEOPLE, segments="new")
+    bandit.promise({"mate": 0.5}, segment="new")
+    for now in range(400):
+        decision = bandit.decide(someone(new=now % 4 == 0), now=0.0)
+        bandit.observe(decision.id, {decision.names[0]: MEANS[decision.names[0]]}, now=0.0)
+    segments = segments_of(bandit)
+    assert segments.worst[1, 2] <= 1.0
+    assert segments.plays[1, 2] >= 50
+    assert segments.plays[0, 2] < 50
+
+
+def test_the_audit_judges_a_promise_in_a_segment_as_all_others() -> None:
+    bandit = of()
+    bandit.change(Promise({"mate": 0.3}, segment="DE", reason="tried in Germany"))
+    live(bandit, 600)
+    audit = bandit.audit(now=600.0)
+    (line,) = audit.bounds
+    segments = segments_of(bandit)
+    assert (line.name, line.kind, line.segment, line.at_least, line.verdict) == ("mate", "segment", "DE", 0.3, "kept")
+    assert (line.rounds, line.plays) == (segments.rounds[0], segments.plays[0, 2])
+    assert line.owed == pytest.approx(0.3 * line.rounds - line.plays)
+    assert audit.verdict.startswith("The promise is kept")
+    assert "mate in DE" in str(audit)
+    (entry,) = audit.ledger
+    assert (entry.name, entry.kind, entry.rounds) == ("mate in the segment DE", "segment", line.rounds)
+    assert audit.changes_made[-1].text == "the promised share of mate changed from 0% to 30% in the segment DE"
+
+
+def test_a_promise_that_is_missed_in_a_segment_is_found_missed_and_stated() -> None:
+    bandit = of()
+    bandit.promise({"mate": 0.3}, segment="DE")
+    live(bandit, 400, asleep={"DE": "mate"})
+    audit = bandit.audit(now=400.0)
+    assert audit.bounds[0].verdict == "missed"
+    assert "mate in the segment DE is" in audit.verdict
+    assert bandit.health(now=400.0).status != "good"
+    alarms = due(Account(bandit._record))
+    ((facts,),) = alarms.values()
+    assert (facts["promise"], facts["segment"], facts["arm"], facts["share"]) == ("segment", "DE", "mate", 0.3)
+    replay_alarm(bandit._record, "promise.behind", [facts], 400.0)
+    assert not due(Account(bandit._record))
+    again = Bandit.restored(json.loads(json.dumps(bandit.dump())))
+    assert again.dump() == bandit.dump()
+    assert again.audit(now=400.0).alarms[0].name == "mate in the segment DE"
+    again.promise({"mate": 0.0}, segment="DE", debt="forgive", reason="never there")
+    assert list(due(Account(again._record))) == ["promise.ended"]
+
+
+def test_promises_for_all_rounds_and_for_a_segment_are_both_kept() -> None:
+    bandit = of({"kind": "deficit_first", "fractions": [0.0, 0.25, 0.0]})
+    bandit.promise({"mate": 0.4}, segment="FR")
+    live(bandit, 1200)
+    segments, record = segments_of(bandit), bandit._record
+    assert segments.worst[1, 2] <= 4.0
+    assert record.worst()[1] <= 4.0
+    assert [line.verdict for line in bandit.audit(now=1200.0).lines][1] == "kept"
+
+
+@pytest.mark.parametrize("kind", ["guaranteed_shares", "floor_shares"])
+def test_chances_of_a_segment_are_at_least_its_shares(kind: str) -> None:
+    index = "beta_sample" if kind == "guaranteed_shares" else "best_chance"
+    table = {
+        "index": index,
+        "fairness": {"kind": kind, "fractions": [0.0, 0.1, 0.0]},
+        "selection": {"kind": "categorical"},
+    }
+    bandit = Bandit(ARMS, table, features=PEOPLE, segments="country", seed=3)
+    bandit.promise({"mate": 0.3}, segment="DE")
+    for country in ("DE", "FR") * 50:
+        decision = bandit.decide(someone(country), now=0.0)
+        bandit.observe(decision.id, {decision.names[0]: MEANS[decision.names[0]]}, now=0.0)
+    plays = segments_of(bandit).plays
+    assert plays[0, 2] / 50 > 0.15
+    assert plays[1, 2] / 50 < 0.25
+    with pytest.raises(InfeasiblePromise, match="the larger of its shares and the overall ones sum"):
+        bandit.promise({"mate": 0.95}, segment="DE")
+
+
+# --- What can be kept -------------------------------------------------------------------------------------------------
+
+
+def test_within_a_segment_shares_must_fit_into_its_rounds() -> None:
+    bandit = of()
+    with pytest.raises(InfeasiblePromise, match=r"promised in the segment 'DE' sum to 1.1, above 1 plays per round"):
+        bandit.promise({"mate": 0.6, "coffee": 0.5}, segment="DE")
+    assert bandit.version == 0
+
+
+def test_together_with_overall_promises_the_frequencies_decide_and_the_audit_says_so() -> None:
+    """tea is promised half of all rounds, and mate all rounds of DE: that needs at most half of them from there."""
+    bandit = of({"kind": "deficit_first", "fractions": [0.5, 0.0, 0.0]})
+    live(bandit, 200)
+    bandit.promise({"mate": 1.0}, segment="DE")
+    live(bandit, 200, seed=1)
+    audit = bandit.audit(now=400.0)
+    assert any("at the frequencies so far: DE" in warning for warning in audit.warnings)
+    assert not audit.fault
+    for _ in range(600):
+        bandit.decide(someone("DE"), now=400.0)
+    assert "cannot be kept together at the frequencies of the segments so far" in bandit.audit(now=400.0).fault
+    with pytest.raises(InfeasiblePromise, match="cannot be kept together at the frequencies of the segments so far"):
+        bandit.promise({"coffee": 0.1}, segment="FR")
+    with pytest.raises(InfeasiblePromise, match="cannot be kept together"):
+        bandit.promise({"tea": 0.6})
+
+
+def test_feasibility_agrees_with_a_search_over_shares() -> None:
+    rng, steps = np.random.default_rng(0), np.linspace(0.0, 1.0, 21)
+    for _ in range(60):
+        low, overall = rng.integers(0, 11, size=2) / 10.0
+        part = float(rng.integers(1, 10)) / 10.0
+        shares = np.array([[low, 0.0], [0.0, 0.0]])
+        found = not infeasible(shares, np.array([0.0, overall]), 1.0, np.array([part, 1.0 - part]), ("a", "b"))
+        possible = any(one >= low and part * (1.0 - one) + (1.0 - part) >= overall - 1e-9 for one in steps)
+        assert found == possible, (low, overall, part)
+
+
+@pytest.mark.parametrize(
+    ("change", "fault"),
+    [
+        ({"segment": "ES", "fractions": {"tea": 0.1}}, "there is no segment 'ES'"),
+        ({"segment": "DE", "fractions": {"te": 0.1}}, "there is no arm 'te'"),
+        ({"segment": "DE", "fractions": {"tea": 1.5}}, r"fractions\['tea'\]"),
+        ({"segment": "DE", "caps": {"tea": 0.1}}, "a promise in a segment must have fractions"),
+    ],
+)
+def test_wrong_promises_in_segments_are_refused(change: dict[str, Any], fault: str) -> None:
+    with pytest.raises(EvenhandError, match=fault):
+        of().change(Promise(**change))
+
+
+def test_what_cannot_promise_by_segment_says_so() -> None:
+    promise = Promise({"tea": 0.1}, segment="DE")
+    with pytest.raises(EvenhandError, match="made without segments"):
+        Bandit(ARMS, "fucb", fractions=0.1).change(promise)
+    recursive = {"kind": "virtual_queue", "fractions": 0.1, "eta": 1, "queue": "recursive"}
+    for fairness in ("none", recursive):
+        with pytest.raises(EvenhandError, match="promises nothing by segment: use VirtualQueue"):
+            of(fairness).change(promise)
+
+
+# --- Changes ----------------------------------------------------------------------------------------------------------
+
+
+def test_what_is_owed_in_a_segment_is_carried_and_the_ledger_adds_up() -> None:
+    bandit = of()
+    bandit.promise({"mate": 0.5}, segment="DE")
+    live(bandit, 200, asleep={"DE": "mate"})
+    owed = segments_of(bandit).owed(0)[2]
+    plan = bandit.plan(Promise({"mate": 0.25}, segment="DE"))
+    assert plan.changed
+    assert plan.begins == ("mate",)
+    (settled,) = plan.settlement
+    assert (settled.name, settled.kind, settled.owed, settled.carried) == (
+        "mate in the segment DE",
+        "segment",
+        owed,
+        owed,
+    )
+    assert bandit.promise({"mate": 0.25}, segment="DE") == ("mate",)
+    assert bandit.promise({"mate": 0.25}, segment="DE") == ()
+    assert segments_of(bandit).owed(0)[2] == owed
+    live(bandit, 100, seed=1)
+    ended, today = bandit.audit(now=100.0).ledger
+    assert (ended.name, ended.share, ended.rounds, ended.owed) == ("mate in the segment DE", 0.5, 2 * owed, owed)
+    assert today.brought == owed
+    assert today.owed == pytest.approx(today.brought + 0.25 * today.rounds - today.plays)
+
+
+def test_promises_of_an_arm_that_retires_end_and_wait() -> None:
+    bandit = of()
+    bandit.promise({"mate": 0.5, "coffee": 0.1}, segment="DE")
+    live(bandit, 100, asleep={"DE": "mate"})
+    owed = segments_of(bandit).owed(0)[2]
+    bandit.change(Retire("mate"))
+    assert segments_of(bandit).held().keys() == {("DE", 1)}
+    live(bandit, 50)
+    assert segments_of(bandit).owed(0)[2] == owed  # waits
+    bandit.bring_back("mate")
+    bandit.promise({"mate": 0.2}, segment="DE")
+    assert segments_of(bandit).owed(0)[2] == owed
+    bandit.change(AddArm("cocoa"))
+    bandit.promise({"cocoa": 0.2}, segment="FR")
+    live(bandit, 100)
+    assert Bandit.restored(json.loads(json.dumps(bandit.dump()))).dump() == bandit.dump()
+    assert segments_of(bandit).plays[1, 3] > 0
+
+
+def test_segments_of_another_declaration_keep_their_rounds() -> None:
+    bandit = of()
+    bandit.promise({"mate": 0.5}, segment="FR")
+    live(bandit, 50)
+    before = segments_of(bandit)
+    wider = Features({**PEOPLE.situation, "country": Category(["IT", "FR", "DE"])})
+    bandit.change(Redeclare(wider))
+    after = segments_of(bandit)
+    assert after.names == ("IT", "FR", "DE", "other")
+    assert after.rounds.tolist() == [0.0, before.rounds[1], before.rounds[0], before.rounds[2]]
+    assert after.shares[1, 2] == 0.5
+    with pytest.raises(EvenhandError, match="must keep the segment 'IT'"):
+        bandit.change(Redeclare(PEOPLE))
+    live(bandit, 50)
+
+
+# --- Logs -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_log_with_segments_replays() -> None:
+    bandit, copy, rng = of(QUEUE), of(QUEUE)._record, np.random.default_rng(5)
+    record = bandit._record
+    recorder = Recorder(record)
+    for step in range(120):
+        now = float(step)
+        if step % 40 == 5:
+            change = Promise({"mate": 0.2 + step / 1000.0}, segment="DE", reason="more")
+            bandit.change(change, now=now)
+            replay_change(copy, change, now)
+        facts: dict[str, Any] = {}
+        situation = someone(str(rng.choice(["DE", "FR", "IT"])), float(rng.random()))
+        decision = decide(record, None, now, False, facts, situation)
+        replay_decision(copy, decision.round, facts.pop("arms"), now, **facts)
+        replay_memory(copy, recorder.changes())
+        reward = {decision.names[0]: float(rng.random())}
+        bandit.observe(decision.id, reward, now=now)
+        replay_rewards(copy, decision.id, reward, (), now)
+        replay_memory(copy, recorder.changes())
+    copied = of(QUEUE)
+    copied._record = copy
+    assert copied.dump() == bandit.dump()
