@@ -492,3 +492,32 @@ def test_weights_of_columns_that_stay_stay() -> None:
     found, wanted = one._record.state.index, other._record.state.index
     assert np.allclose(found.mean, wanted.mean, rtol=0.0, atol=1e-12)
     assert np.allclose(found.precision, wanted.precision, rtol=0.0, atol=1e-12)
+
+
+def test_propensities_of_drawn_scores_are_not_estimated_but_with_a_floor_they_are_exact() -> None:
+    drawn = {"index": {"kind": "lin_ts"}}
+    bandit = Bandit(ARMS, drawn, features=SITUATION)
+    someone = {"country": "DE", "age": 3}
+    assert bandit.decide(someone).arms[0].propensity is None
+    with pytest.raises(EvenhandError, match=r"with selection=ExplorationFloor\(floor\) every decision"):
+        bandit.decide(someone, propensities=True)
+    assert bandit.round == 1
+    floor = {**drawn, "selection": {"kind": "exploration_floor", "floor": 0.1}}
+    decision = Bandit(ARMS, floor, features=SITUATION).decide(someone, propensities=True)
+    assert decision.propensities is not None
+    assert sorted(round(one.propensity or 0.0, 9) for one in decision.propensities) == [0.1, 0.1, 0.8]
+    assert all(one.stderr == 0.0 for one in decision.propensities)
+
+
+def test_an_eta_that_follows_the_scores_is_a_fact_of_the_decision() -> None:
+    queue = {"kind": "virtual_queue", "fractions": 0.1, "eta": "auto"}
+    bandit = Bandit(ARMS, {"index": {"kind": "lin_ucb"}, "fairness": queue}, features=SITUATION)
+    rng, spreads = np.random.default_rng(0), list[float]()
+    for _ in range(20):
+        facts: dict[str, Any] = {}
+        decision = decide(bandit._record, None, 0.0, False, facts, anybody(rng))
+        mean = float(np.mean(spreads)) if spreads else 0.0
+        assert facts["eta"] == pytest.approx(20.0 / mean if mean else 0.0)
+        spreads.append(facts["spread"])
+        bandit.observe(decision.id, {decision.names[0]: float(rng.random())}, now=0.0)
+    assert mean > 0.0

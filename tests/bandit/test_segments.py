@@ -11,7 +11,7 @@ import pytest
 from evenhand import Bandit, EvenhandError, Features, InfeasiblePromise
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.alarms import due
-from evenhand.bandit.decisions import decide
+from evenhand.bandit.decisions import decide, decided_again
 from evenhand.bandit.replay import Recorder as Recorder
 from evenhand.bandit.replay import replay_alarm, replay_change, replay_decision, replay_memory, replay_rewards
 from evenhand.bandit.segments import Segments, infeasible
@@ -339,6 +339,16 @@ def test_segments_of_another_declaration_keep_their_rounds() -> None:
 
 
 # --- Logs -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_decision_that_is_made_again_knows_its_segment() -> None:
+    bandit = of()
+    bandit.promise({"mate": 1.0}, segment="DE")
+    for country in ("DE", "FR", "DE"):
+        again = decided_again(bandit._record, None, False, someone(country))
+        decision = bandit.decide(someone(country))
+        assert [ARMS[place] for place in np.flatnonzero(again.played)] == list(decision.names)
+    assert decision.names == ("mate",)
 
 
 def test_a_log_with_segments_replays() -> None:

@@ -18,6 +18,7 @@ from evenhand.core.state import Array, Decision, Feedback, Observation, State
 from evenhand.messages import answers
 from evenhand.messages.answers import ArmPropensity, moment
 from evenhand.policy.accounts import owed
+from evenhand.policy.composition import Policy
 
 if TYPE_CHECKING:
     from evenhand.bandit.contexts import Notes, Pull, Seen
@@ -49,9 +50,10 @@ def decide(
         close(record, now)
     silent, state = record.in_order and _silent(record), record.state
     policy = record.policy
-    if observation.situation is not None and record.contexts is not None and record.contexts.segments is not None:
-        segments = record.contexts.segments
-        policy, state = segments.seen(segments.of(observation.situation), policy, state)
+    if record.contexts is not None:
+        policy, state = _seen_in_segment(record, observation, state)
+        if estimate and record.policy.estimates:
+            raise _not_estimated(record)
     if silent:
         decision = _after_silence(record, observation)
     else:
@@ -70,6 +72,7 @@ def decide(
         among = chances if able.mask is None else chances[able.arms]
         least = float(among.item(among.argmin()))
     pull = None if record.contexts is None else record.contexts.pull(observation, places, noted)
+    scale = None if decision.spread is None else record.policy.fairness.scale(state)
     apply(record, decision, places, able, now, (), least, chances, pull=pull)
     if chances is not None:
         played = [ArmPropensity(names[place], float(chances.item(place)), 0.0) for place in places]
@@ -93,6 +96,8 @@ def decide(
             facts["pull"] = pull
         if decision.spread is not None:
             facts["spread"] = decision.spread.item()
+        if scale is not None:
+            facts["eta"] = scale
     every = tuple(known.values()) if estimate else None
     return answers.Decision(str(round), round, moment(now), tuple(played), record.version, every)
 
@@ -149,6 +154,8 @@ def _after_silence(record: Record, observation: Observation) -> Decision:
 
 def estimated(record: Record, arms: Sequence[str], available: Iterable[str] | None, silent: bool) -> Propensities:
     """The propensities of the next decision, of which a log says who plays; changes nothing."""
+    if record.contexts is not None:
+        raise _not_estimated(record)
     able, before = record.arms.available(available), _before(record, silent)
     played = np.zeros(len(record.arms), dtype=bool)
     played[[record.arms.place[arm] for arm in arms]] = True
@@ -170,7 +177,26 @@ def decided_again(
     observation = Observation(able.mask)
     if record.contexts is not None:
         observation, _ = record.contexts.observation(features, arms, able, record.arms.names)
-    return record.policy.choose(before, observation, record.chance.deciding(before.clock))
+    policy, before = _seen_in_segment(record, observation, before)
+    return policy.choose(before, observation, record.chance.deciding(before.clock))
+
+
+def _seen_in_segment(record: Record, observation: Observation, state: State) -> tuple[Policy, State]:
+    """The policy and the state by which a round is decided, with the promises of its segment where there are any."""
+    segments = record.segments
+    if segments is None or observation.situation is None:
+        return record.policy, state
+    return segments.seen(segments.of(observation.situation), record.policy, state)
+
+
+def _not_estimated(record: Record) -> EvenhandError:
+    """The error for propensities of scores that are drawn, where every round has features of its own."""
+    return EvenhandError(
+        f"must be left out: {record.label} draws its scores, so that its propensities have no closed form, and none is "
+        "estimated for a single round with features; with selection=ExplorationFloor(floor) every decision has an "
+        "exact one",
+        "propensities",
+    )
 
 
 def _before(record: Record, silent: bool) -> State:

@@ -66,8 +66,9 @@ def replay_decision(
     uncounted: bool = False,
     pull: Pull | None = None,
     spread: float | None = None,
+    eta: float | None = None,
 ) -> None:
-    """Record a decision of a log; ``pull`` has the features, which stand beside it."""
+    """Record a decision of a log; ``pull`` has the features, which stand beside it, and ``eta`` is for its readers."""
     if round != record.state.clock:
         raise StateError(f"it is of round {round}, which should be {record.state.clock}")
     given, able = recorded_slots(record), record.arms.available(available)

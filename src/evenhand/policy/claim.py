@@ -148,6 +148,17 @@ class Fairness(PolicyPart, ABC):
         """
         return self.allowance(arms, rounds, plays)
 
+    def scale(self, state: State) -> float | None:
+        """The η of the round that is being decided, where it follows the scores.
+
+        Args:
+            state: of a single lane.
+
+        Returns:
+            Plays owed that outweigh one unit of score; None where it is a parameter, or there is none.
+        """
+        return None
+
     def check(self, arms: int, plays: int) -> None:
         """Complain if the promise cannot be meant for that many arms and plays per round.
 

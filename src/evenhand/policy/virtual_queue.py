@@ -106,6 +106,10 @@ class VirtualQueue(Fairness):
             return self.allowance(arms, rounds, plays)
         return max(arms * (1.0 + memory.outweighed(self.eta, rounds)), self.allowance(arms, rounds, plays))
 
+    def scale(self, state: State) -> float | None:
+        """``c/ḡ_t``; 0 while no scores have differed."""
+        return float(state.fairness.eta(self.eta, state.clock).item()) if isinstance(self.eta, str) else None
+
     def start(self, shape: Shape) -> Queue | Spread | None:
         """Empty queues; the exact queue needs nothing but the tally. Where η follows the scores, also these."""
         queue = Queue(*np.zeros((3, *shape))) if self.queue == "recursive" else None

@@ -70,6 +70,7 @@ class Decided(TypedDict):
     silent: NotRequired[bool]  # a reward of the round before was missing
     features: NotRequired[str]  # their seal; see `evenhand.service.store.features`
     spread: NotRequired[float]  # of the scores, where the promise goes by it
+    eta: NotRequired[float]  # that was taken from the spreads of the rounds before
     least: NotRequired[float]  # the smallest propensity of an arm that could play; left out where it was 0 or unknown
     uncounted: NotRequired[bool]  # it is of version 1: it does not count in differences
     memory: NotRequired[dict[str, Any]]  # what parts of the policy remember now
