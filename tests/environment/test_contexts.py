@@ -34,7 +34,7 @@ WORLDS = {
     "features that stay": world(arms=[[0.1], [0.2], [0.9]], shared=[0.2]),
     "late": world(arms=1, shared=[0.05], feedback=Geometric(0.1, named=True)),
     "late, without a name": world(feedback=Geometric(0.1)),
-    "coins": Environment(Linear(COEFFICIENTS, noise=None, high=4.0), contexts=Normal(2, sd=[0.5, 2.0])),
+    "coins": Environment(Linear(COEFFICIENTS, noise="coins", high=4.0), contexts=Normal(2, sd=[0.5, 2.0])),
     "logistic": Environment(Logistic(COEFFICIENTS), Independent([0.5, 0.9, 1.0]), contexts=Normal(2)),
     "contexts without influence": Environment(Bernoulli([0.2, 0.8]), contexts={"kind": "normal", "situation": 1}),
 }
@@ -130,7 +130,7 @@ def test_the_mean_of_a_linear_reward_is_exact_and_every_reward_in_the_range() ->
     assert drawn.max() <= 1.0
     np.testing.assert_allclose(drawn.mean(axis=(0, 1)), [0.02, 0.5, 1.0, 0.0], atol=0.004)
     np.testing.assert_allclose(drawn[:, 0, 1].std(), 0.2, atol=0.005)
-    coins = Linear([[3.0]], noise=None, low=2.0, high=6.0)
+    coins = Linear([[3.0]], noise="coins", low=2.0, high=6.0)
     paid = coins.draw_given(rng, np.full((40_000, 1, 1), 3.0))
     assert set(np.unique(paid)) == {2.0, 6.0}
     assert abs(paid.mean() - 3.0) < 0.04

@@ -121,8 +121,8 @@ PARTS: dict[str, list[tuple[Part, dict[str, Any]]]] = {
     ],
     "rewards linear": [
         (
-            Linear([[0.5, 1], [0.2, 0]], shared=[1], noise=None, high=3),
-            {"coefficients": [[0.5, 1.0], [0.2, 0.0]], "shared": [1.0], "noise": None, "low": 0.0, "high": 3.0},
+            Linear([[0.5, 1], [0.2, 0]], shared=[1], noise="coins", high=3),
+            {"coefficients": [[0.5, 1.0], [0.2, 0.0]], "shared": [1.0], "noise": "coins", "low": 0.0, "high": 3.0},
         ),
     ],
     "rewards logistic": [(Logistic([[0.5, 1]]), {"coefficients": [[0.5, 1.0]], "shared": None})],

@@ -18,6 +18,9 @@ from evenhand.core.validate import Rows
 from evenhand.environment.contexts import Context
 from evenhand.environment.rewards import UNIT, Rewards, RewardTraits
 
+#: Noise of rewards that are the smallest or the largest.
+COINS = "coins"
+
 
 class ContextualRewards(Rewards):
     """Rewards by the context. An own model needs ``arms``, ``widths``, `means_given` and `draw_given`."""
@@ -69,8 +72,8 @@ def _shared(value: Any) -> Array | None:
     return None if value is None else validate.for_all_lanes("", validate.numbers(value))
 
 
-def _noise(value: float | None) -> float | None:
-    return None if value is None else validate.nonnegative(value)
+def _noise(value: float | str) -> float | str:
+    return value if value == COINS else validate.nonnegative(value)  # type: ignore[arg-type]
 
 
 @frozen(eq=False)
@@ -111,8 +114,8 @@ class Linear(_ByScore):
     Args:
         coefficients: θ, (arms, columns), for the columns of the situation; that of an intercept is the first.
         shared: β, (columns,), for the columns of the arms; None where arms have no features.
-        noise: ≥ 0, standard deviation of the noise; None for coins, which pay ``high`` with the chance that makes the
-            mean right, else ``low``.
+        noise: ≥ 0, standard deviation of the noise; ``"coins"`` pay ``high`` with the chance that makes the mean
+            right, else ``low``.
         low: the smallest reward.
         high: the largest reward.
 
@@ -126,7 +129,7 @@ class Linear(_ByScore):
                [1. , 0. ]])
     """
 
-    noise: float | None = field(default=0.1, converter=_noise)
+    noise: float | str = field(default=0.1, converter=_noise)
     low: float = field(default=0.0, converter=validate.real)
     high: float = field(default=1.0, converter=validate.real)
 
@@ -146,7 +149,7 @@ class Linear(_ByScore):
     def draw_given(self, rng: np.random.Generator, means: Array) -> Array:
         """Rewards within the range, of the shape of the means."""
         chance = rng.random(means.shape)
-        if self.noise is None:
+        if isinstance(self.noise, str):
             return np.where(chance * (self.high - self.low) < means - self.low, self.high, self.low)
         reach = np.minimum(self.noise * np.sqrt(3.0), np.minimum(means - self.low, self.high - means))
         return np.asarray(np.clip(means + reach * (2.0 * chance - 1.0), self.low, self.high))

@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
-from evenhand.papers.beyond import drift, late, promises, sums
+from evenhand.papers.beyond import contexts, drift, late, promises, sums
 
-EXPERIMENTS = (*drift.EXPERIMENTS, *late.EXPERIMENTS, *sums.EXPERIMENTS, *promises.EXPERIMENTS)
+EXPERIMENTS = (
+    *drift.EXPERIMENTS,
+    *late.EXPERIMENTS,
+    *sums.EXPERIMENTS,
+    *promises.EXPERIMENTS,
+    *contexts.EXPERIMENTS,
+)
