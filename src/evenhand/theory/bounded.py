@@ -135,8 +135,17 @@ def best_bounded_in(gains: Array, chances: Array, bounds: Bounds, plays: int, av
         plays: m, arms played per round.
         available: (contexts, arms), who can play.
     """
+    return best_shares_in(gains, chances, bounds, plays, available)[1]
+
+
+def best_shares_in(gains: Array, chances: Array, bounds: Bounds, plays: int, available: Mask) -> tuple[Array, Array]:
+    """What the best policy that knows every context's gains plays in each, (contexts, arms), and its dual prices.
+
+    The arguments and the prices are those of `best_bounded_in`.
+    """
     solution = _program(bounds, plays, available, chances, gains=gains)
-    return np.asarray(np.maximum(-np.asarray(solution.ineqlin.marginals), 0.0))
+    prices = np.maximum(-np.asarray(solution.ineqlin.marginals), 0.0)
+    return np.asarray(solution.x).reshape(gains.shape), np.asarray(prices)
 
 
 def range_of_price(

@@ -256,6 +256,7 @@ def test_a_policy_that_goes_by_features_is_replayed_with_them() -> None:
     found = replay(log, Policy(ByCountry()))
     assert found.reward > 0.72
     assert replay(log, "ucb1").reward < 0.6
+    assert replay(log, {"index": {"kind": "lin_ucb", "radius": 0.2}}).reward > 0.72
     with pytest.raises(
         DataError, match=r"goes by features, and the log was read without: read_log\(path, features=…\)"
     ):
@@ -270,6 +271,31 @@ def test_late_rewards_are_replayed_with_the_features_of_their_own_play() -> None
     assert replay(delayed, Policy(ByCountry())).reward > 0.72
 
 
-def test_a_log_with_features_has_a_price() -> None:
-    log, _ = crossed(800)
-    assert price(log, [0.1], rounds=50).curve
+@pytest.mark.parametrize(
+    ("promise", "cost"),
+    [(0.3, 0.0), ({"fractions": {"tea": 0.7}}, 0.2 * 0.6), ({"caps": {"tea": 0.4}}, 0.1 * 0.6)],
+)
+def test_a_promise_is_paid_in_the_contexts_where_that_costs_least(promise: Any, cost: float) -> None:
+    log, _ = crossed()
+    found = price(log, promise)
+    (point,) = found.curve
+    assert point.low - 0.02 <= cost <= point.high + 0.02  # the two countries are not exactly as many
+    assert abs(point.steady - cost) < 0.03
+    assert abs(found.best - 0.8) < 0.03
+    assert sum(point.shares.values()) == pytest.approx(1.0)
+    assert found.rounds == 0
+    assert found.premises[0] == "rewards are linear in the features with noise of one size"
+
+
+def test_prices_of_many_contexts_and_of_features_of_arms_are_like_those_of_few() -> None:
+    log, _ = crossed()
+    rng = np.random.default_rng(5)
+    declared = Features({**known_of(log).features.situation, "noise": Number(0, 1)}, {"price": Number(0, 1)})
+    wide = Log.of(again(log).assign(noise=rng.random(log.rounds), price=log.item), features=declared)
+    tables = {"fractions": {"tea": 0.7}}
+    assert price(wide, tables).curve[0].steady == pytest.approx(price(log, tables).curve[0].steady, abs=0.02)
+
+
+def test_shares_by_merit_have_no_price_by_features() -> None:
+    with pytest.raises(EvenhandError, match="shares by merit have no price where rewards go by features"):
+        price(crossed(100)[0], {"merit": {"kind": "linear"}})

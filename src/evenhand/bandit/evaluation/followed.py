@@ -67,13 +67,10 @@ class ByFeatures(Model):
 
     def expected(self, first: int, stop: int) -> Array:
         """(some rounds, items), the mean reward of every item in these rounds."""
-        block, known, d = self.block[first:stop], self.known.take(slice(first, stop)), self.known.features.widths[0]
+        block, known = self.block[first:stop], self.known.take(slice(first, stop))
         found = super().expected(first, stop)
         for one in np.unique(block):
-            rows, weights = block == one, self.weights[one]
-            found[rows] += known.situation[rows] @ weights[:, :d].T
-            if known.arms is not None:
-                found[rows] += np.einsum("rkc,kc->rk", known.arms[rows], weights[:, d:])
+            found[block == one] += known.take(block == one).applied(self.weights[one])
         return found
 
     @classmethod
@@ -86,22 +83,43 @@ class ByFeatures(Model):
         while starts[-1] < log.rounds:
             starts.append(starts[-1] + max(1, starts[-1] // 2))
         block = np.searchsorted(starts, np.arange(log.rounds), side="right") - 1
-        gram, sums = np.tile(np.eye(columns), (items, 1, 1)), np.zeros((items, columns))
-        plain, weights, means, total = np.zeros((items, columns)), [], [], 0.0
+        ridge, weights, means = Ridge(items, columns), [], []
         for first, stop in pairwise([0, *starts]):
-            rows = slice(*np.searchsorted(log.round, (first, stop)))
-            item, reward = log.item[rows], log.reward[rows]
-            own, arms = known.of_plays(log.round[rows], item)
-            features = own if arms is None else np.hstack([own, arms])
-            for one in np.unique(item):
-                mine = features[item == one]
-                gram[one] += mine.T @ mine
-                sums[one] += reward[item == one] @ mine
-                plain[one] += mine.sum(axis=0)
-            total += float(reward.sum())
-            means.append(np.full(items, total / max(rows.stop, 1)))
-            weights.append(np.linalg.solve(gram, (sums - means[-1][0] * plain)[..., np.newaxis])[..., 0])
+            ridge.add(log, known, slice(*np.searchsorted(log.round, (first, stop))))
+            means.append(np.full(items, ridge.mean))
+            weights.append(ridge.weights())
         return cls(block, np.array(means), known, np.array(weights))
+
+
+class Ridge:
+    """A ridge regression for each item, with λ = 1, of the difference of rewards from their mean."""
+
+    def __init__(self, items: int, columns: int) -> None:
+        """Of no rows."""
+        self.gram, self.rewards = np.tile(np.eye(columns), (items, 1, 1)), np.zeros((items, columns))
+        self.features, self.total, self.rows = np.zeros((items, columns)), 0.0, 0
+
+    @property
+    def mean(self) -> float:
+        """The mean reward."""
+        return self.total / max(self.rows, 1)
+
+    def add(self, log: Log, known: Known, rows: slice) -> None:
+        """Add some rows of a log."""
+        item, reward = log.item[rows], log.reward[rows]
+        own, arms = known.of_plays(log.round[rows], item)
+        features = own if arms is None else np.hstack([own, arms])
+        for one in np.unique(item):
+            mine = features[item == one]
+            self.gram[one] += mine.T @ mine
+            self.rewards[one] += reward[item == one] @ mine
+            self.features[one] += mine.sum(axis=0)
+        self.total, self.rows = self.total + float(reward.sum()), self.rows + len(item)
+
+    def weights(self) -> Array:
+        """(items, columns)."""
+        off = self.rewards - self.mean * self.features
+        return np.asarray(np.linalg.solve(self.gram, off[..., np.newaxis])[..., 0])
 
 
 @dataclass(frozen=True, eq=False)

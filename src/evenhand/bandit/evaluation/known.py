@@ -33,6 +33,17 @@ class Known:
         """Those of some rounds."""
         return Known(self.features, self.situation[rounds], None if self.arms is None else self.arms[rounds])
 
+    def applied(self, weights: Array) -> Array:
+        """(rounds, items), the features of each item times its weights (items, columns)."""
+        d = self.features.widths[0]
+        own = self.situation @ weights[:, :d].T
+        return np.asarray(own if self.arms is None else own + np.einsum("rkc,kc->rk", self.arms, weights[:, d:]))
+
+    def of_rows(self, weights: Array, round: Index, item: Index) -> Array:
+        """(plays,), the features of each play times the weights of its item."""
+        own, arms = self.of_plays(round, item)
+        return np.asarray(np.einsum("rc,rc->r", own if arms is None else np.hstack([own, arms]), weights[item]))
+
     def of_plays(self, round: Index, item: Index) -> tuple[Array, Array | None]:
         """Of some plays the features of the situation and of the arm that played, (plays, d) and (plays, d_arm)."""
         return self.situation[round], None if self.arms is None else self.arms[round, item]

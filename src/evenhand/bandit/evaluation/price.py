@@ -51,6 +51,9 @@ def price(
     sequences. **While a policy learns**, paired simulations with and without the promise, each run in a world
     that is fitted to the decisions of the log drawn anew, say what is added.
 
+    Of a log **with features** it is ``max_x E[μ(z)·x(z)] − max_y E[μ(z)·y(z)]`` over what plays in each context z, by a
+    ridge regression for each item; the intervals hold for whatever is played, and nothing is simulated.
+
     Args:
         source: a log or the path of one; an environment, whose means are known; or a bandit, of which nothing is
             simulated, and whose promise in force costs what its audit says.
@@ -162,6 +165,9 @@ def _named(facts: Facts, promise: float | Mapping[str, Any]) -> tuple[str, dict[
 
 def _steady(facts: Facts, words: str, table: Mapping[str, Any]) -> tuple[PricePoint, Array]:
     """What a promise costs in the long run, and (arms,), what one more promised play of each arm costs."""
+    found = facts.steady(words, table)
+    if found is not None:
+        return found
     if facts.plain(table):
         fractions = np.asarray(table["fractions"])
         shares = best_promised(facts.means[np.newaxis], fractions, facts.plays)[0]

@@ -106,6 +106,10 @@ class Facts:
         ends = span * np.maximum([free[0] - most @ high, free[1] - least @ low], 0.0)
         return np.asarray(proportional(merit(means), self.plays)), float(ends[0]), float(ends[1])
 
+    def steady(self, words: str, table: Mapping[str, Any]) -> tuple[PricePoint, Array] | None:
+        """What a promise costs in the long run, and (arms,), what one more promised play costs; None: by the means."""
+        return None
+
     def promise(self, table: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters of a promise, in the order of the arms."""
         found: dict[str, Any] = {}
@@ -147,6 +151,10 @@ class Facts:
 
 def facts_of(source: Log | Environment | Bandit) -> Facts:
     """What is known from a log, an environment or a bandit."""
+    if isinstance(source, Log) and source.known is not None:
+        from evenhand.bandit.evaluation.priced_by_features import of_log
+
+        return of_log(source, source.known)
     if isinstance(source, Log):
         return _of_log(source)
     return of_account(Account(source._record)) if isinstance(source, Bandit) else _of_environment(source)

@@ -187,7 +187,8 @@ def policy_of(
         if isinstance(algorithm, str) and "horizon" in entry_of(algorithm, importing).parameters:
             values = {"horizon": horizon} | values
         lists = {key: by_arm(key, value, log.items) if key in VALUES else value for key, value in values.items()}
-        made = policy_for(algorithm, lists, log.items, importing=importing)
+        columns = None if log.known is None else log.known.features.widths
+        made = policy_for(algorithm, lists, log.items, importing=importing, columns=columns)
     if made.plays != 1:
         raise EvenhandError(f"{name} plays {made.plays} items per round; one item per round is replayed")
     return name, made

@@ -1,0 +1,128 @@
+"""What a promise costs where arms differ from situation to situation: of a linear model of the rewards, from a log.
+
+The price is what the model earns in the contexts of the log without the promise, less what it earns with it, where each
+context plays the arms for which that costs least.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from evenhand.bandit.evaluation.followed import LARGEST, Ridge
+from evenhand.bandit.evaluation.known import Known
+from evenhand.bandit.evaluation.log import Log
+from evenhand.bandit.evaluation.priced import Facts
+from evenhand.core.errors import DataError, EvenhandError
+from evenhand.core.state import Array, Mask
+from evenhand.inference.means import CONFIDENCE
+from evenhand.messages.prices import PricePoint
+from evenhand.theory.bounded import best_shares_in, check_bounds
+
+CONTEXTS = 2000  # that stand for all, where there are more
+PREMISES = ("rewards are linear in the features with noise of one size", "contexts come as in the log")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class FactsByFeatures(Facts):
+    """What is known of the arms in the contexts of a log."""
+
+    known: Known  # features of the contexts that stand for all
+    chances: Array  # (contexts,)
+    able: Mask  # (contexts, arms)
+    gains: Array  # (contexts, arms), what the model expects
+    cover: Array  # (arms, columns, columns), of the errors of each arm's weights
+    radius: float  # in standard errors, for everything at once
+
+    @property
+    def best(self) -> float:
+        """Reward per round without a promise."""
+        return float(self.chances @ (self.gains * self.free()).sum(axis=1))
+
+    def free(self) -> Array:
+        """(rounds, arms), what plays without a promise."""
+        worth = np.where(self.able, self.gains, -np.inf)
+        best = np.argsort(np.argsort(-worth, axis=1, kind="stable"), axis=1, kind="stable") < self.plays
+        return np.asarray(best & self.able, dtype=float)
+
+    def played(self, table: Mapping[str, Any]) -> tuple[Array, Array]:
+        """(rounds, arms), what plays under a promise, and (arms,) what one more promised play of each arm costs."""
+        bounds = self.bounds(table)
+        if not bounds.names:
+            return self.free(), np.zeros(len(self.names))
+        check_bounds(bounds, self.plays, self.availability)
+        shares, prices = best_shares_in(self.gains, self.chances, bounds, self.plays, self.able)
+        by_name = dict(zip(bounds.names, prices[: len(bounds.names)].tolist(), strict=True))
+        return shares, np.array([by_name.get(f"arm {name!r}", 0.0) for name in self.names])
+
+    def error(self, played: Array) -> float:
+        """The standard error of what a difference of plays (rounds, arms) earns per round."""
+        squares = 0.0
+        for arm, cover in enumerate(self.cover):
+            weight = mean_features(self.known, self.chances[:, np.newaxis] * played, arm)
+            squares += float(weight @ cover @ weight)
+        return math.sqrt(max(squares, 0.0))
+
+    def steady(self, words: str, table: Mapping[str, Any]) -> tuple[PricePoint, Array]:
+        """What a promise costs in the long run, and (arms,), what one more promised play of each arm costs."""
+        if "merit" in table:
+            raise EvenhandError("shares by merit have no price where rewards go by features: promise shares of rounds")
+        kept, duals = self.played(table)
+        given = self.free() - kept
+        cost, width = max(float(self.chances @ (self.gains * given).sum(axis=1)), 0.0), self.radius * self.error(given)
+        shares = dict(zip(self.names, (self.chances @ kept).tolist(), strict=True))
+        return PricePoint(words, cost, max(cost - width, 0.0), cost + width, None, None, None, None, shares), duals
+
+
+def mean_features(known: Known, played: Array, arm: int) -> Array:
+    """(columns,), the features with which an arm plays, on average, from its plays by context (contexts, arms)."""
+    own = played[:, arm] @ known.situation
+    return np.asarray(own if known.arms is None else np.append(own, played[:, arm] @ known.arms[:, arm]))
+
+
+def contexts_of(log: Log, known: Known) -> tuple[NDArray[np.intp], Array]:
+    """Rounds with the contexts of a log, each once, and how often they are; some of them where there are too many."""
+    parts = [known.situation, log.available[:, np.newaxis]]
+    parts += [] if known.arms is None else [known.arms.reshape(log.rounds, -1)]
+    _, places, counts = np.unique(np.hstack(parts), axis=0, return_index=True, return_counts=True)
+    if len(places) > CONTEXTS:
+        places = np.unique(np.linspace(0, log.rounds - 1, CONTEXTS).astype(np.intp))
+        counts = np.ones_like(places)
+    return places, counts / counts.sum()
+
+
+def of_log(log: Log, known: Known) -> FactsByFeatures:
+    """What is known from a log with features."""
+    from scipy.stats import chi2
+
+    columns, items = sum(known.features.widths), len(log.items)
+    if items * columns**2 > LARGEST:
+        raise DataError(f"{log.source}: a model of {items:,} items with {columns:,} columns is too large for a price")
+    ridge = Ridge(items, columns)
+    ridge.add(log, known, slice(None))
+    weights = ridge.weights()
+    places, chances = contexts_of(log, known)
+    some, able = known.take(places), log.sets[log.available[places]]
+    off = log.reward - ridge.mean - known.of_rows(weights, log.round, log.item)
+    noise = float(off @ off) / max(log.rows - columns * items, 1)
+    cover = np.asarray(noise * np.linalg.inv(ridge.gram), dtype=float)
+    limits = log.reading.rewards or (min(0.0, float(log.reward.min())), max(1.0, float(log.reward.max())))
+    gains = np.clip(ridge.mean + some.applied(weights), *limits)
+    radius = math.sqrt(float(chi2.ppf(CONFIDENCE, columns * items)))
+    likely, rests = (
+        chances @ gains,
+        f"The model is a ridge regression for each arm; {len(places):,} contexts were weighed.",
+    )
+    every = [mean_features(some, np.broadcast_to(chances[:, np.newaxis], gains.shape), arm) for arm in range(items)]
+    widths = radius * np.sqrt([one @ cover[arm] @ one for arm, one in enumerate(every)])
+    return FactsByFeatures(
+        log.source, log.items, likely, likely - widths, likely + widths, limits, max(1, round(log.rows / log.rounds)),
+        log.environment().availability, log.reading.unit, log.rounds, premises=PREMISES, runs="lin_ts",
+        assumptions=(rests,),
+        known=some, chances=chances, able=able, gains=gains, cover=cover, radius=radius,
+    )  # fmt: skip
