@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import tomllib
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -63,7 +64,8 @@ def test_rows_are_encoded_as_decisions_are() -> None:
         own, arms = DECLARED.observed({name: row[name] for name in ROW}, {arm: ARMS[arm]}, [arm])
         assert arms is not None
         expected.append([*own, *arms[0]])
-    encoded, counts = DECLARED.encode_counted(rows)
+    counts: Counter[tuple[str, str]] = Counter()
+    encoded = DECLARED.encode(rows, counts)
     assert encoded.tolist() == expected
     assert counts == {("age", "missing"): 1, ("age", "cut"): 1}
     frame = pd.DataFrame(rows).assign(further="x")

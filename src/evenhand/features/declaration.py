@@ -211,12 +211,14 @@ class Features(Part):
         own, arm = declared(frame, arms, levels)
         return cls(own, arm)
 
-    def encode(self, rows: Any) -> Array:
+    def encode(self, rows: Any, counts: Counts | None = None) -> Array:
         """The numbers of many rows, each with the features of the situation and of one arm.
 
         Args:
             rows: a table of pandas, whose blanks are missing values and whose other columns are not read; a list of
                 dictionaries; or an array (rows, features), where a vector has as many columns as numbers.
+            counts: a `collections.Counter`, to which it adds how often values of a feature were ``"cut"``,
+                ``"unknown"`` or ``"missing"``.
 
         Returns:
             (rows, columns), in the order of ``columns``.
@@ -226,31 +228,18 @@ class Features(Part):
 
         Example:
             >>> from evenhand.features import Flag, Number
-            >>> Features({"age": Number(0, 100), "new": Flag()}).encode(np.array([[25, 1], [400, 0]]))
+            >>> counts = Counter()
+            >>> Features({"age": Number(0, 100), "new": Flag()}).encode(np.array([[25, 1], [400, 0]]), counts)
             array([[1.  , 0.25, 1.  ],
                    [1.  , 1.  , 0.  ]])
-        """
-        return self.encode_counted(rows)[0]
-
-    def encode_counted(self, rows: Any) -> tuple[Array, Counts]:
-        """The same as `encode`, with how often values were cut, unknown or missing.
-
-        Args:
-            rows: as for `encode`.
-
-        Returns:
-            (rows, columns), and numbers by feature and ``"cut"``, ``"unknown"`` or ``"missing"``; only those above 0.
-
-        Example:
-            >>> from evenhand.features import Number
-            >>> Features({"age": Number(0, 100)}).encode_counted([{"age": 130}])[1]
+            >>> counts
             Counter({('age', 'cut'): 1})
         """
         number, values, faults = columns_of(rows, {**self.situation, **self.arms})
-        counts: Counts = Counter()
-        own, arm = (block.many(values, number, counts, faults) for block in (self._situation, self._arm))
+        noted: Counts = Counter() if counts is None else counts
+        own, arm = (block.many(values, number, noted, faults) for block in (self._situation, self._arm))
         refuse(faults)
-        return np.hstack([self._crossed.of_situation(own), self._crossed.of_arms(own, arm)]), counts
+        return np.hstack([self._crossed.of_situation(own), self._crossed.of_arms(own, arm)])
 
     def situations(self, rows: Any) -> Array:
         """The numbers of many situations, for decisions in a batch.
@@ -280,8 +269,8 @@ class Features(Part):
                 numbers of the others are 0. None: all.
 
         Returns:
-            (decisions, d); (decisions, arms, d_arm), or None where no feature is of the arms; and numbers as in
-            `encode_counted`.
+            (decisions, d); (decisions, arms, d_arm), or None where no feature is of the arms; and how often values
+            of a feature were cut, unknown or missing.
 
         Raises:
             EvenhandError: a value is wrong; with paths as of `observed` behind the number of the decision.
@@ -340,7 +329,7 @@ class Features(Part):
             names: of the arms.
 
         Returns:
-            Those of `observed`, and numbers as in `encode_counted`; None where there are none.
+            Those of `observed`, and the counts, None where there are none.
         """
         faults: list[EvenhandError] = []
         notes: list[tuple[str, str]] = []
