@@ -138,6 +138,15 @@ def test_a_feature_is_no_column_of_the_log_itself() -> None:
         Log.of(pd.DataFrame({"reward": [1]}), features=Features({"reward": Number(0, 1)}))
 
 
+def test_what_is_known_after_the_decision_is_no_feature() -> None:
+    frame = pd.DataFrame({"time": [1, 2], "arm": ["a", "b"], "click": [0, 1], "pscore": [0.5, 0.4]})
+    for name in ("click", "pscore"):
+        with pytest.raises(DataError, match=f"column '{name}' is the .*, which is not known before the decision"):
+            Log.of(frame, features=Features.of(frame[[name]]))
+    with pytest.raises(DataError, match="column 'click' is the reward"):
+        Log.of(frame, {"liked": "click"}, features=Features({"liked": Flag()}))
+
+
 def test_rows_of_a_decision_have_the_same_situation() -> None:
     rows = {"decision_id": [1, 1], "timestamp": [0, 0], "item_id": ["a", "b"], "reward": [0, 1], "age": [1, 2]}
     with pytest.raises(DataError, match="row 2, column 'age': 2 differs from the first row of the same decision"):

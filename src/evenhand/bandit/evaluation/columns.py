@@ -33,6 +33,7 @@ COLUMNS = {
 }
 MAY_BE_ONE = {"timestamp", "decision_id"}  # the plays of a decision often share a time
 NEEDED = ("timestamp", "item_id", "reward")
+AFTER = {"reward", "rewarded", "propensity_score"}  # known after the decision only
 MEANINGS = ("never", "lost", "zero")  # of a missing reward, as in a bandit
 
 
@@ -117,6 +118,11 @@ class Reading:
                 names[role] = own[0]
             elif role in needed or role in self.columns:
                 lacking[role] = wanted[0]
+        for role in AFTER & names.keys():
+            for name in self.declared:
+                if names.get(name) == names[role]:
+                    fault = f"column {names[role]!r} is the {role}, which is not known before the decision"
+                    raise DataError(f"{source}: {fault}, and no feature")
         if lacking:
             raise _lacking(lacking, [name for name in known if name not in names.values()], source)
         return names

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenhand.bandit.evaluation import priced_by_features
 from evenhand.bandit.evaluation.log import Log, read_log
 from evenhand.bandit.evaluation.priced import TODAY, Facts, facts_of
 from evenhand.core import validate
@@ -85,7 +86,10 @@ def price(
         promises = [promises]
     if isinstance(source, str | os.PathLike):
         source = read_log(source)
-    facts = facts_of(source)
+    if isinstance(source, Log) and source.known is not None:
+        facts: Facts = priced_by_features.of_log(source, source.known)
+    else:
+        facts = facts_of(source)
     if plays is not None:
         facts = replace(facts, plays=validate.whole("plays", plays, high=len(facts.names)))
     return price_of(facts, promises, policy, rounds, seed)

@@ -151,10 +151,6 @@ class Facts:
 
 def facts_of(source: Log | Environment | Bandit) -> Facts:
     """What is known from a log, an environment or a bandit."""
-    if isinstance(source, Log) and source.known is not None:
-        from evenhand.bandit.evaluation.priced_by_features import of_log
-
-        return of_log(source, source.known)
     if isinstance(source, Log):
         return _of_log(source)
     return of_account(Account(source._record)) if isinstance(source, Bandit) else _of_environment(source)
