@@ -296,6 +296,17 @@ def test_a_promise_is_paid_in_the_contexts_where_that_costs_least(promise: Any, 
     assert found.premises[0] == "rewards are linear in the features with noise of one size"
 
 
+def test_it_is_said_in_which_situations_a_promise_is_paid() -> None:
+    log, _ = crossed()
+    says = price(log, {"fractions": {"tea": 0.7}}).sentences
+    assert says[-1] in ("The cost of fractions tea 0.7 by country: DE 100%, FR 0%.",
+                        "The cost of fractions tea 0.7 by country: DE 0%, FR 100%.")  # fmt: skip
+    mate = log.items.index("mate")
+    best = "DE" if log.reward[(log.item == mate) & (known_of(log).situation[:, 1] == 1)].mean() > 0.5 else "FR"
+    assert f"{best} 100%" in says[-1]  # where tea is not the best
+    assert not any("by country" in one for one in price(log, 0.1).sentences)
+
+
 def test_prices_of_many_contexts_and_of_features_of_arms_are_like_those_of_few() -> None:
     log, _ = crossed()
     rng = np.random.default_rng(5)

@@ -123,6 +123,7 @@ def price_of(
     says = [
         *_answer(facts, curve, policy or take.algorithm, count, missed),
         *_dearest(facts, curve, by_arm),
+        *facts.paid(*named[len(named) // 2]),
         *([] if facts.runs or len(facts.names) < 2 else [f"Take {take.algorithm}: {take.why}"]),
     ]
     return Price(

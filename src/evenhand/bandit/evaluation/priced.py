@@ -110,6 +110,10 @@ class Facts:
         """What a promise costs in the long run, and (arms,), what one more promised play costs; None: by the means."""
         return None
 
+    def paid(self, words: str, table: Mapping[str, Any]) -> list[str]:
+        """In which situations a promise is paid, in sentences; none where there are no features."""
+        return []
+
     def promise(self, table: Mapping[str, Any]) -> dict[str, Any]:
         """The parameters of a promise, in the order of the arms."""
         found: dict[str, Any] = {}

@@ -78,6 +78,27 @@ class FactsByFeatures(Facts):
         shares = dict(zip(self.names, (self.chances @ kept).tolist(), strict=True))
         return PricePoint(words, cost, max(cost - width, 0.0), cost + width, None, None, None, None, shares), duals
 
+    def paid(self, words: str, table: Mapping[str, Any]) -> list[str]:
+        """What part of the cost is paid in each segment of the categories and flags of the situation."""
+        cost = self.chances * (self.gains * (self.free() - self.played(table)[0])).sum(axis=1)
+        if not cost.sum() > 0.0:
+            return []
+        says = []
+        for name, feature in self.known.features.situation.items():
+            columns = self.known.situation[:, list(self.known.features.places(name))]
+            try:
+                segments = feature.segments(name)
+            except EvenhandError:  # a number or a vector
+                continue
+            place = np.array([feature.segment(row) for row in columns])
+            parts = np.bincount(place, cost, len(segments)) / cost.sum()
+            rounds = np.bincount(place, self.chances, len(segments))
+            known = [
+                f"{one} {part:.0%}" for one, part, often in zip(segments, parts, rounds, strict=True) if often > 0.0
+            ]
+            says.append(f"The cost of {words} by {name}: {', '.join(known)}.")
+        return says
+
 
 def mean_features(known: Known, played: Array, arm: int) -> Array:
     """(columns,), the features with which an arm plays, on average, from its plays by context (contexts, arms)."""
