@@ -152,20 +152,13 @@ class Contexts:
         arms = np.array([part[1][at] for part, at in parts]).reshape(len(parts), self.features.widths[1])
         return own, arms if self.features.widths[1] else None
 
-    def count_rewards(self, places: Sequence[int], rewards: Sequence[float], rounds: Sequence[int]) -> None:
-        """Count rewards that are known, in the user's unit, by segment; not those whose features are erased."""
-        if self.segments is None:
-            return
-        for place, reward, round in zip(places, rewards, rounds, strict=True):
-            pull = self.pulls.get(round)
-            if pull is not None:
-                own = self.split(pull, 0 if not self.features.widths[1] else self.plays_of(pull))[0]
-                self.segments.learn(self.segments.of(own), place, reward)
-
-    def plays_of(self, pull: Pull) -> int:
-        """How many arms played."""
-        before = self.history[pull.version].widths if pull.version < len(self.history) else self.features.widths
-        return (len(pull.values) - before[0]) // before[1] if before[1] else 0
+    def count_reward(self, round: int, place: int, reward: float) -> None:
+        """Count a reward that is known, in the user's unit, in the segment of its round."""
+        pull = self.pulls[round]
+        widths = self.history[pull.version].widths if pull.version < len(self.history) else self.features.widths
+        played = (len(pull.values) - widths[0]) // widths[1] if widths[1] else 0
+        if self.segments is not None:
+            self.segments.learn(self.segments.of(self.split(pull, played)[0]), place, reward)
 
     def forget(self, rounds: Iterable[int]) -> None:
         """Forget the features of decisions of which no reward can arrive any more."""
@@ -201,7 +194,8 @@ class Contexts:
     def settings(self, names: Sequence[str]) -> dict[str, Any]:
         """The arguments of a bandit that describe them."""
         given = {name: one for name, one in zip(names, self.arms, strict=True) if one}
-        return {"features": self.features.to_json(), **({"arm_features": given} if given else {})}
+        segments = {} if self.segments is None else {"segments": self.segments.plain}
+        return {"features": self.features.to_json(), **({"arm_features": given} if given else {}), **segments}
 
     # --- saving -------------------------------------------------------------------------------------------------------
 

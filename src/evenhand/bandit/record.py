@@ -208,8 +208,8 @@ class Record:
             yield round, played.index(place), len(played)
 
     def erased(self, rounds: Sequence[int]) -> set[int]:
-        """Those of these rounds whose features the policy needs, and that are erased."""
-        if self.contexts is None or not self.policy.contextual:
+        """Those of these rounds whose features the policy or a segment needs, and that are erased."""
+        if self.contexts is None or not (self.policy.contextual or self.contexts.segments):
             return set()
         return {round for round in rounds if round not in self.contexts.pulls}
 

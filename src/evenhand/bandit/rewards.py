@@ -74,7 +74,6 @@ def take(
     if places and record.contexts is None:
         record.learn_rewards(places, rewards, [entry.round] * len(places), given)
     elif record.contexts is not None:
-        record.contexts.count_rewards(places, [reward for _, reward in new], [entry.round] * len(places))
         _learn_with_features(record, places, rewards, [entry.round] * len(places), given, unlearned)
         if not record.pending.is_waiting(entry.round):
             record.contexts.forget([entry.round])
@@ -91,7 +90,14 @@ def _learn_with_features(
     unlearned: Container[int],
 ) -> None:
     """Give the policy rewards in the order of the rounds and arms, without those whose features are erased."""
-    rows = sorted(row for row in zip(rounds, places, rewards, strict=True) if row[0] not in unlearned)
+    rows = sorted(zip(rounds, places, rewards, strict=True))
+    if record.contexts is not None and record.segments is not None:
+        low, width = record.reward_range.low, record.reward_range.width
+        for round, place, reward in rows:
+            if round not in unlearned:
+                record.contexts.count_reward(round, place, low + width * reward)
+    if record.policy.contextual:
+        rows = [row for row in rows if row[0] not in unlearned]
     if rows:
         record.learn_rewards([row[1] for row in rows], [row[2] for row in rows], [row[0] for row in rows], given)
 
@@ -220,7 +226,6 @@ def record_closed(
         if record.contexts is None:
             record.learn_rewards(places, zeros, rounds, given)
         else:
-            record.contexts.count_rewards(places, [0.0] * len(places), rounds)
             _learn_with_features(record, places, zeros, rounds, given, unlearned)
     if record.contexts is not None:
         record.contexts.forget(rounds)

@@ -77,6 +77,7 @@ def create(
     words: Mapping[str, str] | None = None,
     features: Mapping[str, Any] | None = None,
     arm_features: Mapping[str, Mapping[str, Any]] | None = None,
+    segments: str | Mapping[str, Any] | None = None,
     dry_run: bool = False,
 ) -> Steps[bool | Plan]:
     """Create an allocation.
@@ -99,6 +100,8 @@ def create(
         features: what is known before a decision, as the plain form of `evenhand.Features`: ``situation`` and ``arms``,
             by name a table of a ``kind`` and what it needs.
         arm_features: values of features that arms have, by arm and name; a decision can give others.
+        segments: the feature by whose values rounds are counted, and shares can be promised: the name of a category or
+            flag, or ``{"feature": "age", "cuts": [18, 65]}`` of a number.
         dry_run: whether to write nothing, and only say what would be done.
 
     Returns:
@@ -126,6 +129,8 @@ def create(
     if words and any(words.values()):
         body["words"] = dict(words)
     body |= {name: dict(one) for name, one in (("features", features), ("arm_features", arm_features)) if one}
+    if segments is not None:
+        body["segments"] = segments if isinstance(segments, str) else dict(segments)
     if dry_run:
         return (yield from _send(Call("POST", "/v1/allocations", body, DRY_RUN), Plan))[1]
     status, _ = yield from _send(Call("POST", "/v1/allocations", body), dict[str, Any])

@@ -247,6 +247,7 @@ class Allocation(Answer):
     words: Words = Words()  # the unit of rewards, and what rounds and arms are called
     features: Mapping[str, Any] | None = None  # what is known before a decision, as declared; null: nothing
     arm_features: Mapping[str, Mapping[str, Any]] | None = None  # of arms, by name; null: none are declared
+    segments: str | Mapping[str, Any] | None = None  # by which rounds are counted, as declared; null: none
 
 
 @dataclass(frozen=True)

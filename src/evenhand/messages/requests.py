@@ -79,6 +79,9 @@ class AllocationRequest(Request):
     # and `intercept`; null: nothing
     features: Table | None = None
     arm_features: Annotated[dict[ArmName, Table], NAMED] | None = None  # of arms, by name; a decision can give others
+    # by which rounds are counted, and shares can be promised: the name of a category or flag of the situation, or of a
+    # number with cuts, such as `{"feature": "age", "cuts": [18, 65]}`; null: none
+    segments: str | Table | None = None
 
 
 @dataclass(frozen=True)

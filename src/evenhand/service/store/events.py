@@ -57,6 +57,7 @@ class Created(TypedDict):
     words: NotRequired[dict[str, str]]  # the unit of rewards, and what rounds and arms are called
     features: NotRequired[dict[str, Any]]  # what is known before a decision, as declared
     arm_features: NotRequired[dict[Number, dict[str, Any]]]  # of arms, by name
+    segments: NotRequired[str | dict[str, Any]]  # the feature by which rounds are counted, as declared
 
 
 @STRICT

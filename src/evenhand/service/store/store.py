@@ -199,6 +199,7 @@ class Store:
         words: Words | Mapping[str, Any] | None = None,
         features: Mapping[str, Any] | None = None,
         arm_features: Mapping[str, Mapping[str, Any]] | None = None,
+        segments: str | Mapping[str, Any] | None = None,
         api_key: str | None = None,
     ) -> bool:
         """Create an allocation; see `evenhand.bandit.Bandit` for the arguments.
@@ -218,6 +219,7 @@ class Store:
             words: the unit of rewards, and what rounds and arms are called; None for the usual words.
             features: what is known before a decision, as the plain form of `evenhand.Features`; None for nothing.
             arm_features: values of features that arms have, by arm and name.
+            segments: the feature by whose values rounds are counted, as `evenhand.Bandit` has it.
             api_key: id of the API key that the request was sent with, which the event names; None for none.
 
         Returns:
@@ -229,7 +231,7 @@ class Store:
             EvenhandError: an argument is invalid, or the promises cannot be kept.
         """
         options: dict[str, Any] = {"plays": plays, "window": window, "missing": missing, "rewards": rewards}
-        options |= {"words": words, "features": features, "arm_features": arm_features}
+        options |= {"words": words, "features": features, "arm_features": arm_features, "segments": segments}
         bandit, learned = self._made(name, arms, algorithm, parameters, seed, start_from, options)
         try:
             return self._create(name, bandit, learned, seed is None, api_key)
