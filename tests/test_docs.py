@@ -527,6 +527,7 @@ horizon = 4
 lanes = 2
 [environment]
 rewards = { kind = "bernoulli", means = [0.6, 0.5] }
+contexts = { kind = "normal", situation = 2 }
 """
 
 

@@ -12,7 +12,15 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.algorithms.test_trace import BY_AGE, CASES, FORGETFUL, RECORDED, WORLDS, digest  # noqa: E402
+from tests.algorithms.test_trace import (  # noqa: E402
+    BY_AGE,
+    BY_FEATURES,
+    CASES,
+    FORGETFUL,
+    RECORDED,
+    WORLDS,
+    digest,
+)
 
 from evenhand.algorithms import find  # noqa: E402
 
@@ -26,6 +34,8 @@ def main() -> None:
         name = case.partition(":")[0]
         for world in WORLDS:
             if (world == "changing" and name not in FORGETFUL) or (world == "spread" and case in BY_AGE):
+                continue
+            if (world == "features") != (name in BY_FEATURES):
                 continue
             for plays in (1, 2) if "plays" in find(name).parameters else (1,):
                 found[f"{case}/{world}/{plays}"] = digest(case, world, plays)

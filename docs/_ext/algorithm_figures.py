@@ -21,6 +21,8 @@ from evenhand import Environment, Policy, compare
 from evenhand.algorithms.drift import discount_for, window_for
 from evenhand.algorithms.registry import ALGORITHMS, Algorithm
 from evenhand.delays import ByReward, Geometric
+from evenhand.environment.contexts import Normal
+from evenhand.environment.contextual import Linear
 from evenhand.environment.drift import Piecewise
 from evenhand.environment.rewards import Bernoulli
 from evenhand.feedback import Bounded
@@ -46,6 +48,7 @@ class Trial:
     horizon: int = 2000
     parameters: dict[str, Any] = Factory(dict)
     lanes: int = 40
+    arms: list[str] = Factory(lambda: [f"mean {mean}" for mean in FOUR])
 
 
 PROMISED = {"fractions": SHARES, "penalties": 0.5, "eta": 10.0, "pulls": 50, "rates": [0.08] * 4}
@@ -91,6 +94,16 @@ TRIALS = {
         "four arms with means 0.8, 0.6, 0.5 and 0.4, reversed after half of the rounds",
         4000,
         {"discount": discount_for(4000, 1), "window": window_for(4000, 1)},
+    ),
+    "contextual": Trial(
+        Environment(
+            Linear([[0.5, 0.15, 0.0], [0.5, -0.15, 0.0], [0.5, 0.0, 0.2], [0.55, 0.0, 0.0]], noise=None),
+            contexts=Normal(2),
+        ),
+        "regret",
+        "four arms whose chance of a reward is linear in two features of the situation, 0.5 + 0.15x, 0.5 − 0.15x, "
+        "0.5 + 0.2y and 0.55",
+        arms=["0.5 + 0.15x", "0.5 − 0.15x", "0.5 + 0.2y", "0.55"],
     ),
 }
 
@@ -167,7 +180,7 @@ def drawn(name: str, results: Results, trial: Trial) -> Figure:
         axes.set_xlim(0, trial.horizon)
     right.yaxis.set_major_formatter("{x:,.0f}")
     handles = [left.lines[arm] for arm in range(len(FOUR))]
-    figure.legend(handles, [f"mean {mean}" for mean in FOUR], loc="outside lower left", ncols=4, handlelength=1.4)
+    figure.legend(handles, trial.arms, loc="outside lower left", ncols=4, handlelength=1.4)
     figure.legend(
         [line for line in right.lines if line.get_label() == name], [name], loc="outside lower right", handlelength=1.4
     )

@@ -43,6 +43,7 @@ GROUPS = {
     "promises": "Groups, caps, rewards and floors of chances",
     "anonymous": "Anonymous sums",
     "drift": "Means that change",
+    "contextual": "No promise, by features",
 }
 KIND_HEAD = ["algorithm", "measured", "plays missing"]
 #: Columns of the table of all algorithms; those with a list of values can be filtered.

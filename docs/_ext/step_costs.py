@@ -1,5 +1,7 @@
 """What a step of every algorithm costs: deciding a round of ten arms and learning from its reward, in NumPy.
 
+Those that go by features get ten of the situation.
+
 ``python docs/_ext/step_costs.py`` measures it anew and keeps it, as multiples of UCB1's; some ten seconds.
 """
 
@@ -12,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from evenhand import ALL_AVAILABLE, Feedback
+from evenhand import ALL_AVAILABLE, Feedback, Observation
 from evenhand.algorithms.registry import ALGORITHMS, SAMPLE, Algorithm
+from evenhand.core.cohorts import Answers
 
 KEPT = Path(__file__).parents[1] / "_static" / "figures" / "algorithms" / "steps.json"
-ARMS, STEPS = 10, 400
+ARMS, STEPS, COLUMNS = 10, 400, 10
 
 
 def seconds(entry: Algorithm) -> float:
@@ -26,13 +29,25 @@ def seconds(entry: Algorithm) -> float:
     policy = entry.build(**{name: values[name] for name in needed})
     best = float("inf")
     for _ in range(3):
-        rng, state = np.random.default_rng(1), policy.start(ARMS)
+        columns = (COLUMNS, 0) if policy.contextual else None
+        rng, state = np.random.default_rng(1), policy.start(ARMS, columns=columns)
         began = time.process_time()
         for _ in range(STEPS):
-            played = policy.decide(state, ALL_AVAILABLE, rng).played
-            policy.observe(state, Feedback(received=played, rewards=played * (rng.random(ARMS) < 0.5)), rng)
+            seen = Observation(situation=rng.random(COLUMNS)) if columns else ALL_AVAILABLE
+            played = policy.decide(state, seen, rng).played
+            policy.observe(state, heard(seen, played, rng), rng)
         best = min(best, (time.process_time() - began) / STEPS)
     return best
+
+
+def heard(seen: Observation, played: Any, rng: np.random.Generator) -> Feedback:
+    """The reward of a round, with the features of its play where there are some."""
+    rewards = played * (rng.random(ARMS) < 0.5)
+    if seen.situation is None:
+        return Feedback(received=played, rewards=rewards)
+    places = np.flatnonzero(played)
+    answers = Answers(places, np.zeros(1, dtype=np.int64), rewards[places].astype(float), seen.situation[np.newaxis])
+    return Feedback(played, rewards, answers)
 
 
 def main() -> None:

@@ -184,6 +184,23 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
     ],
     "f_tas": [{"fractions": SHARES}, {"fractions": [0.25] * ARMS}, {"fractions": 0.1, "mixing": 0.2, "power": 1.0}],
     "f_tas_tracking": [{"fractions": SHARES}, {"fractions": 0.1, "mixing": 1.0, "power": 0.2}],
+    "lin_ucb": [
+        {},
+        {"model": "shared", "ridge": 0.1, "radius": "theorem", "delta": 0.1, "norm": 2.0},
+        {"model": "hybrid"},
+        {"discount": 0.9},
+    ],
+    "otf_lin_ucb": [
+        {},
+        {"model": "shared", "cutoff": 5, "ridge": 0.1, "radius": 1.0, "delta": 0.1, "norm": 2.0},
+    ],
+    "lin_ts": [
+        {},
+        {"model": "shared", "ridge": 0.1, "scale": "theorem", "delta": 0.1},
+        {"model": "hybrid"},
+        {"discount": 0.9},
+    ],
+    "logistic_ts": [{}, {"model": "shared", "ridge": 0.1, "scale": 0.5}],
     "f_tas_merit": [{"merit": MERIT}, {"merit": STEEP, "part": 1.0, "mixing": 0.0, "power": 0.3}],
 }
 

@@ -1,4 +1,4 @@
-"""Every algorithm plays as it was recorded: a digest of 300 rounds in 3 lanes, in five worlds, or six.
+"""Every algorithm plays as it was recorded: a digest of 300 rounds in 3 lanes, in five worlds or six, or by features.
 
 The digests were recorded with the version before the parts were redesigned (commit ebc7985), except those of ``clw``
 with losses, of ``odaaf`` with bounded delays and of ``m_fcucb_d``, whose rules were corrected afterwards, those with
@@ -42,6 +42,15 @@ WORLDS: dict[str, dict[str, Any]] = {
             "starts": [1, 121],
         }
     },
+    "features": {
+        "contexts": {"kind": "normal", "situation": 2, "arms": [[0.5], [0.2], [0.0], [-0.3]]},
+        "rewards": {
+            "kind": "linear",
+            "coefficients": [[0.5, 0.15, 0.0], [0.5, -0.15, 0.0], [0.5, 0.0, 0.2], [0.55, 0.0, 0.0]],
+            "shared": [0.1],
+        },
+        "feedback": {"kind": "geometric", "success": 0.5, "named": True},
+    },
 }
 #: What goes by the age of pulls does not play with anonymous sums.
 BY_AGE = ("m_fcucb_d", "m_fcts_d", "q_fcucb_d", "q_fcts_d", "kl_ucb:mature")
@@ -51,6 +60,8 @@ GROUPS = [
     {"name": "warm", "arms": [1, 3], "at_least": 0.5},
     {"name": "cold", "arms": [0, 2], "at_least": 0.1, "at_most": 0.9},
 ]
+#: The only algorithms that play in the world with features, and in no other.
+BY_FEATURES = ("lin_ucb", "otf_lin_ucb", "lin_ts", "logistic_ts")
 #: Parameters by algorithm, with a variant after the colon.
 CASES: dict[str, dict[str, Any]] = {
     **{name: {} for name in ("ucb1", "ucb", "thompson", "cucb_d", "mp_ts_d", "opse", "ars_ucb", "ars_exp3", "exp3")},
@@ -89,6 +100,9 @@ CASES: dict[str, dict[str, Any]] = {
     "kl_ucb:mature": {"evidence": "mature"},
     "glr_klucb:all": {"exploration_share": 0.2, "scope": "all"},
     "floor_ts:clip": {"fractions": SHARES, "rule": "clip"},
+    **{name: {} for name in BY_FEATURES},
+    "lin_ucb:hybrid": {"model": "hybrid", "radius": "theorem"},
+    "lin_ts:shared": {"model": "shared", "discount": 0.95},
 }
 
 

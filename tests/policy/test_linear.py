@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -430,3 +434,51 @@ def test_large_shared_models_are_quick_to_start_and_within_the_limit() -> None:
     state = policy.start(2_000, columns=(390, 10))
     seen = features(rng, arms=2_000, columns=(390, 10))
     assert policy.decide(state, seen, rng).played.sum() == 1
+
+
+@pytest.mark.parametrize("columns", [1, 3, 10, 17, 33])
+@pytest.mark.parametrize("arms", [2, 5, 7, 33])
+def test_arms_with_the_same_history_have_equal_scores(columns: int, arms: int) -> None:
+    rng = np.random.default_rng(16)
+    policy = Policy(LinUCB())
+    state = policy.start(arms, columns=(columns, 0))
+    for _ in range(3):
+        seen, reward = Observation(situation=rng.random(columns)), float(rng.random())
+        for place in range(arms):
+            policy.observe(state, answered(seen, place, reward, arms=arms), rng)
+    score = policy.index.score(state, Observation(situation=rng.random(columns)), rng)
+    assert (score == score[0]).all()
+
+
+SUMS = """
+import hashlib, json, sys
+import numpy as np
+sys.path.insert(0, {root!r})
+from evenhand import Observation, Policy, dump
+from evenhand.policy import LinUCB
+from tests.policy.test_linear import answered, features
+digest = hashlib.sha256()
+for kind in ({{}}, {{"evidence": "pessimistic", "cutoff": 9, "radius": 0.0}}):
+    for model in ("disjoint", "shared"):
+        policy, rng = Policy(LinUCB(model, **kind)), np.random.default_rng(0)
+        state = policy.start(4, columns=(11, 2))
+        for number in range(40):
+            seen = features(rng, columns=(11, 2))
+            mask = np.arange(4) == number % 4  # who plays must not depend on the scores
+            policy.decide(state, Observation(mask, seen.situation, seen.arms), rng)
+            policy.observe(state, answered(seen, number % 4, float(rng.random())), rng)
+        digest.update(json.dumps(dump(state.index)).encode())
+print(digest.hexdigest())
+"""
+
+
+def test_sums_and_lengths_have_the_same_bits_with_other_kernels() -> None:
+    code = SUMS.format(root=str(Path(__file__).parents[2]))
+    kernels: list[dict[str, str]] = [{}, {"OPENBLAS_CORETYPE": "Prescott"}, {"NPY_DISABLE_CPU_FEATURES": "AVX2 FMA3"}]
+    found = {
+        subprocess.run(
+            [sys.executable, "-c", code], env=os.environ | kernel, capture_output=True, text=True, check=True
+        ).stdout
+        for kernel in kernels
+    }
+    assert len(found) == 1

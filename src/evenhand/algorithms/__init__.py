@@ -22,6 +22,10 @@ from evenhand.algorithms.baselines import mp_ts_d as mp_ts_d
 from evenhand.algorithms.baselines import opse as opse
 from evenhand.algorithms.baselines import thompson as thompson
 from evenhand.algorithms.baselines import ucb1 as ucb1
+from evenhand.algorithms.contextual import lin_ts as lin_ts
+from evenhand.algorithms.contextual import lin_ucb as lin_ucb
+from evenhand.algorithms.contextual import logistic_ts as logistic_ts
+from evenhand.algorithms.contextual import otf_lin_ucb as otf_lin_ucb
 from evenhand.algorithms.drift import d_ts as d_ts
 from evenhand.algorithms.drift import d_ucb as d_ucb
 from evenhand.algorithms.drift import discount_for as discount_for

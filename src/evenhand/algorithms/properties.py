@@ -25,7 +25,7 @@ FEEDBACK = {
     "changing": "means that change",
 }
 #: Papers about rewards that arrive late.
-LATE = ("chen2024", "lancewicki2021")
+LATE = ("chen2024", "lancewicki2021", "vernade2020")
 #: Baselines that a paper about late rewards compares with.
 LATE_TOO = ("cucb_d", "mp_ts_d", "fgreedy_d")
 #: Algorithms whose intervals allow for any reward that is missing.
@@ -66,7 +66,10 @@ def plays_several(entry: Algorithm) -> bool:
 def decides_by_numbers(entry: Algorithm) -> bool:
     """Whether no draw decides, or the probability of each decision is known exactly."""
     policy = entry.example()
-    return policy.choose(policy.start(2, 1), Observation(), np.random.default_rng(0)).propensities is not None
+    columns = (1, 1) if policy.contextual else None
+    seen = Observation(None, np.zeros((1, 1)), np.zeros((1, 2, 1))) if policy.contextual else Observation()
+    decision = policy.choose(policy.start(2, 1, columns=columns), seen, np.random.default_rng(0))
+    return decision.propensities is not None
 
 
 def needing(parameters: Mapping[str, str]) -> str:

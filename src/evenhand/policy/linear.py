@@ -355,10 +355,11 @@ class LinearModel:
             return ScoreParts(self, cache, None, x, z)
         if cache.common is not None:
             moved = times(cache.loads.reshape(*self.lead, self.arms * self.common, self.own), x)
-            return ScoreParts(self, cache, x, x[..., :0], z - moved.reshape(*each, self.common))
+            return ScoreParts(self, cache, x[..., np.newaxis, :], x[..., :0], z - moved.reshape(*each, self.common))
+        own = x[..., np.newaxis, :]
         if self.columns[1]:
-            x = np.concatenate((np.broadcast_to(x[..., np.newaxis, :], (*each, x.shape[-1])), z), axis=-1)
-        return ScoreParts(self, cache, x, None, None)
+            own = np.concatenate((np.broadcast_to(own, (*each, x.shape[-1])), z), axis=-1)
+        return ScoreParts(self, cache, own, None, None)
 
 
 @dataclass(slots=True)
@@ -367,7 +368,7 @@ class ScoreParts:
 
     model: LinearModel
     solved: Solved
-    own: Block  # (…, p) or, where it differs between arms, (…, arms, p)
+    own: Block  # (…, 1, p) or, where it differs between arms, (…, arms, p)
     situation: Block  # (…, q − r) the features of the common block that are the same for all arms
     arms: Block  # (…, arms, r) those that differ
 
@@ -376,7 +377,7 @@ class ScoreParts:
         model, total = self.model, None
         if self.own is not None:
             solution = self.solved.own_solution.reshape(*model.lead, model.arms, model.own)
-            total = times(solution, self.own) if self._alike else dot(solution, self.own)
+            total = dot(solution, self.own)
         if self.arms is not None:
             solution = self.solved.common_solution if common is None else common
             rest = self._applied(solution.reshape(*model.lead, 1, model.common))[..., 0]
@@ -396,13 +397,9 @@ class ScoreParts:
         """The squared widths of the own parts, (…, arms); None where there are none."""
         if self.own is None:
             return None
+        # Row by row: products of matrices round by the place of a row, and arms that know the same have the same score.
         model, root = self.model, self.solved.own_spread.root
-        each = (*model.lead, model.arms)
-        if self._alike:
-            wide = times(root.reshape(*model.lead, model.arms * model.own, model.own), self.own)
-        else:
-            wide = times(root.reshape(*each, model.own, model.own), self.own)
-        wide = wide.reshape(*each, model.own)
+        wide = dot(root.reshape(*model.lead, model.arms, model.own, model.own), self.own[..., np.newaxis, :])
         return dot(wide, wide)
 
     def squares(self) -> Array:
@@ -424,11 +421,6 @@ class ScoreParts:
         if own is None or common is None:
             return np.asarray(common if own is None else own)
         return np.asarray(own.sum(axis=-1, keepdims=True) + common)
-
-    @property
-    def _alike(self) -> bool:
-        """Whether the own features are the same for all arms."""
-        return self.own is not None and self.own.ndim == len(self.model.lead) + 1
 
     def _applied(self, matrix: Array) -> Array:
         """``M v`` for the common features v of every arm and M (…, k, q): (…, arms, k)."""
