@@ -203,7 +203,8 @@ class Postgres:
 def make_database(server: str, like: str | None = None) -> str:
     """The URL of a new database on the PostgreSQL server of that URL: empty, or a copy of that of another URL."""
     name = "evenhand_test_" + secrets.token_hex(6)
-    _command(server, f"CREATE DATABASE {name}" + ("" if like is None else f" TEMPLATE {make_url(like).database}"))
+    template = "template1" if like is None else make_url(like).database
+    _command(server, f"CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")  # faster without fsync
     return make_url(server).set(database=name).render_as_string(hide_password=False)
 
 
