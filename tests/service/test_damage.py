@@ -310,6 +310,7 @@ VALUES = {
     "arm": ["--arm", "tea"],
     "field_arm": ["tea"],
     "field_new_name": ["mate"],
+    "field_features": ["{situation={age={kind='number', low=0, high=120}}}"],
     "id": ["4"],
     "decision": ["4"],
     "rewards": ["tea=0.5"],

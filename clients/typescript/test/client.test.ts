@@ -67,7 +67,7 @@ test("an empty body is a decision, and a misspelt field does not compile", async
 });
 
 test("several decisions, with other arms in each", async () => {
-  const decisions = await client.decideMany("drinks", { rounds: [["coffee"], null] });
+  const decisions = await client.decideMany("drinks", { rounds: [{ available: ["coffee"] }, {}] });
   assert.equal(decisions.length, 2);
   assert.equal(decisions[0]?.arms[0]?.arm, "coffee");
   assert.equal((await client.decideMany("drinks", { count: 3 })).length, 3);
