@@ -470,11 +470,12 @@ class Policy(Part):
             rng: the policy's own random stream.
             given: as in `observe`.
         """
+        tally, records = state.tally, self.rewards_by_arm or ()
         pairs: Any = zip(places, rewards, strict=True)
         for place, reward in pairs if len(places) == 1 else sorted(pairs):  # chance is drawn in the order of the arms
-            state.tally.received[place] += 1.0
-            state.tally.rewards[place] += reward
-            for slot, record in self.rewards_by_arm or ():
+            tally.received[place] += 1.0
+            tally.rewards[place] += reward
+            for slot, record in records:
                 if slot not in given:
                     record(state, place, reward, rng)
 
