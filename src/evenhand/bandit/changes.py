@@ -87,9 +87,9 @@ def make(record: Record, change: ChangeRecord, now: float, replayed: bool = Fals
         record.adopt(plan.arms, record.parameters, record.policy)
         record.version += 1
     if isinstance(change, AddArm) and record.contexts is not None and len(record.contexts.arms) < len(record.arms):
-        record.contexts.arms.append(dict(change.features or {}))
+        record.contexts.add_arm(change.features or {})
     if isinstance(change, Erase) and record.contexts is not None:
-        record.contexts.arms[arms.place[change.arm]] = {}
+        record.contexts.erase_arm(arms.place[change.arm])
     if isinstance(change, AddArm | BringBack):
         record.availability.clear()  # it is unknown whether the arm would have been available
     if record.version != version or isinstance(change, Close | Reopen):

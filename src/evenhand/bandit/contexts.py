@@ -14,7 +14,7 @@ from evenhand.bandit.arms import Arms, Available
 from evenhand.bandit.segments import Segments
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, StateError
-from evenhand.core.state import Array, Observation
+from evenhand.core.state import Array, Mask, Observation
 from evenhand.features import Features
 from evenhand.features.declaration import as_features
 
@@ -70,6 +70,7 @@ class Contexts:
         self.counts: Counter[tuple[str, str]] = Counter()  # of values that were cut, unknown or missing, by feature
         self.pulls: MutableMapping[int, Pull] = {}
         self.segments: Segments | None = None
+        self._encoded: tuple[Array, Mask] | None = None  # the features of the arms
 
     @classmethod
     def of(cls, features: Any, arms: Any, names: Sequence[str], segments: Any = None) -> Contexts:
@@ -90,22 +91,42 @@ class Contexts:
 
         The features of arms that cannot play need not be known, and are 0.
         """
-        places = np.flatnonzero(able.arms).tolist()
-        given = {} if arms is None else arms
-        table: Any = given
+        given: Any = {} if arms is None else arms
+        listed = list(names) if able.mask is None else [names[place] for place in np.flatnonzero(able.arms).tolist()]
+        known = None
         if isinstance(given, Mapping) and self.features.arms:
-            among = set(names) if given else set()
-            table = {name: one for name, one in given.items() if name not in among}  # faults, which are listed
-            for place in places:
-                name = names[place]
-                one = given.get(name, {})
-                table[name] = {**self.arms[place], **one} if isinstance(one, Mapping) else one
-        own, rows, counts = self.features.observed_counted(situation, table, [names[place] for place in places])
+            known, given = self._known(given, able, names)
+        own, rows, counts = self.features.observed_counted(situation, given, listed, known)
         if rows is not None and len(rows) < len(names):
             every = np.zeros((len(names), rows.shape[-1]))
-            every[places] = rows
+            every[able.arms] = rows
             rows = every
         return Observation(able.mask, own, rows), tuple(counts.elements()) if counts else ()
+
+    def _known(self, given: Mapping[str, Any], able: Available, names: Sequence[str]) -> tuple[Array, dict[str, Any]]:
+        """What is encoded already of the arms that can play, and the features of those of which it is not, or other."""
+        if self._encoded is None:
+            self._encoded = self.features.arm_rows(self.arms)
+        rows, complete = self._encoded
+        fresh = np.flatnonzero(able.arms & ~complete).tolist()
+        table: dict[str, Any] = {}
+        if given:
+            place = {name: at for at, name in enumerate(names)}
+            fresh += [place[name] for name in given if name in place and able.arms[place[name]]]
+            table = {name: one for name, one in given.items() if name not in place}  # faults, which are listed
+        for at in sorted(set(fresh)):
+            one = given.get(names[at], {})
+            table[names[at]] = {**self.arms[at], **one} if isinstance(one, Mapping) else one
+        return rows if able.mask is None else rows[able.arms], table
+
+    def add_arm(self, values: Mapping[str, Any]) -> None:
+        """A new arm has these features."""
+        self.arms.append(dict(values))
+        self._encoded = None
+
+    def erase_arm(self, place: int) -> None:
+        """The features of an arm are forgotten."""
+        self.arms[place], self._encoded = {}, None
 
     def pull(self, observation: Observation, places: Sequence[int], noted: Notes = ()) -> Pull:
         """The features of a decision in which these arms play."""

@@ -319,7 +319,11 @@ class Features(Part):
         return own, arm
 
     def observed_counted(
-        self, situation: Mapping[str, Any] | None, arms: Mapping[str, Mapping[str, Any]] | None, names: Sequence[str]
+        self,
+        situation: Mapping[str, Any] | None,
+        arms: Mapping[str, Mapping[str, Any]] | None,
+        names: Sequence[str],
+        known: Array | None = None,
     ) -> tuple[Array, Array | None, Counts | None]:
         """The same as `observed`, with how often values were cut, unknown or missing.
 
@@ -327,6 +331,7 @@ class Features(Part):
             situation: value by feature.
             arms: the same for every arm.
             names: of the arms.
+            known: what `arm_rows` gave of these arms; only those in ``arms`` are read again. None: all are.
 
         Returns:
             Those of `observed`, and the counts, None where there are none.
@@ -334,7 +339,9 @@ class Features(Part):
         faults: list[EvenhandError] = []
         notes: list[tuple[str, str]] = []
         base = self._situation.one(situation, ("features",), faults, notes)
-        rows = self._arms(arms, names, faults, notes) if self.arms or arms else None
+        rows = known if known is not None and not arms else None
+        if rows is None and (self.arms or arms):
+            rows = self._arms(arms, names, faults, notes, known)
         if faults:
             raise EvenhandError.together(faults)
         own = self._crossed.of_situation(base)
@@ -346,17 +353,18 @@ class Features(Part):
         names: Sequence[str],
         faults: list[EvenhandError],
         notes: list[tuple[str, str]],
+        known: Array | None,
     ) -> Array | None:
         """The numbers of every arm's own features, (arms, …)."""
         arms = {} if arms is None else arms
         if not isinstance(arms, Mapping):
             faults.append(EvenhandError(f"must be a table of features by arm, got {shown(arms, 40)}", "arms"))
             return None
-        known = set(names)
+        place = {name: at for at, name in enumerate(names)}
         faults += [
             EvenhandError(f"there is no such arm{nearest(name, names)}", "arms", str(name))
             for name in arms
-            if name not in known
+            if name not in place
         ]
         if not self.arms:
             faults += [
@@ -365,7 +373,26 @@ class Features(Part):
                 if arms.get(name)
             ]
             return None
-        return np.array([self._arm.one(arms.get(name), ("arms", name), faults, notes) for name in names])
+        if known is None:
+            return np.array([self._arm.one(arms.get(name), ("arms", name), faults, notes) for name in names])
+        rows = known.copy()
+        for name in arms:
+            if name in place:
+                rows[place[name]] = self._arm.one(arms[name], ("arms", name), faults, notes)
+        return rows
+
+    def arm_rows(self, arms: Sequence[Mapping[str, Any]]) -> tuple[Array, Mask]:
+        """The numbers of the own features of arms, before they are crossed, for many decisions.
+
+        Args:
+            arms: value by feature of each; values that are missing are given with the decisions.
+
+        Returns:
+            (arms, …), and whether nothing is missing of each, (arms,).
+        """
+        faults: list[list[EvenhandError]] = [[] for _ in arms]
+        rows = [self._arm.one(values, (), found, []) for values, found in zip(arms, faults, strict=True)]
+        return np.array(rows), np.array([not found for found in faults])
 
 
 def as_features(value: object) -> Features | None:
