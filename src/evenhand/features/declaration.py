@@ -16,12 +16,11 @@ from evenhand.core.errors import EvenhandError, nearest, shown
 from evenhand.core.parts import Part, build, part, plain
 from evenhand.core.state import Array, Mask
 from evenhand.features.encoding import Block, Counts, Crosses, columns_of, refuse
-from evenhand.features.kinds import Feature
+from evenhand.features.kinds import LARGEST, Feature
 
 if TYPE_CHECKING:
     import pandas as pd
 
-LARGEST = 10_000  # columns
 INTERCEPT = "intercept"
 
 

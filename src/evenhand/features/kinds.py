@@ -25,6 +25,7 @@ from evenhand.core.state import Array
 
 #: What can happen to a value that is no fault: it was beyond the range, of no known level, or missing.
 Note = Literal["cut", "unknown", "missing"]
+LARGEST = 10_000  # columns of a declaration
 LARGEST_ENTRY = 1e6  # of a vector: the sum of a million squares is still exact to four digits
 MISSING = "is missing"
 SHOWN = 100  # faults of many rows, or of a vector, that an error lists
@@ -234,6 +235,11 @@ class Number(Feature):
             raise EvenhandError(f"must be a number, got {shown(text)}") from None
 
 
+def _few(length: Any) -> int:
+    """The length of a vector."""
+    return validate.whole("", length, high=LARGEST)
+
+
 def _length(value: Any) -> str:
     """How long a list is, or the shape of an array with several axes."""
     return (
@@ -431,7 +437,10 @@ class Vector(Feature):
     """Numbers that belong together, such as an embedding; as they are, each within a million of 0.
 
     Args:
-        length: how many.
+        length: how many, up to 10,000.
+
+    Raises:
+        EvenhandError: it is no such number.
 
     Example:
         >>> from evenhand.features import Features
@@ -439,7 +448,7 @@ class Vector(Feature):
         array([[ 0.6, -0.8]])
     """
 
-    length: int = field(converter=validate.count)
+    length: int = field(converter=_few)
     many_columns: ClassVar[bool] = True
 
     def labels(self, name: str) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from evenhand.core.errors import EvenhandError, InfeasiblePromise, StateError
+from evenhand.core.errors import EvenhandError, InfeasiblePromise, StateError, written
 from evenhand.messages.problem import CODES, MAX_DETAILS, MEDIA_TYPE, Detail, Problem
 from evenhand.service.http.validation import described
 from evenhand.service.json import encode
@@ -54,6 +54,9 @@ class JsonResponse(Response):
     def render(self, content: Any) -> bytes:
         """The bytes."""
         return encode(content)
+
+
+WITH_FEATURES = ("rounds", "features", "arms", "arm_features")  # fields of requests
 
 
 class Refused(Exception):
@@ -124,9 +127,15 @@ def refusal(error: Exception, request: Request | None = None) -> Refused:
     if code == "unavailable" and not isinstance(error, errors.Overloaded):
         return Refused(code, UNAVAILABLE)
     if code != "internal":
-        return Refused(code, str(error))
+        return Refused(code, str(error), _places(error))
     LOG.error("%s: %s", type(error).__name__, error, exc_info=error)
     return Refused("internal", INTERNAL)
+
+
+def _places(error: Exception) -> list[tuple[str, str]]:
+    """Where in a request the features are wrong, which are checked against what is declared, not against its form."""
+    faults = [one for one in getattr(error, "faults", ()) if one.path and one.path[0] in WITH_FEATURES]
+    return [(f"body.{written(one.path)}", one.text) for one in faults]
 
 
 def add_exception_handlers(app: FastAPI) -> None:

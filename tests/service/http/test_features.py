@@ -1,0 +1,115 @@
+"""Features over HTTP: declared with the allocation, sent with each decision, and never in a message that stays."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from tests.service.http.asking import Asking
+from tests.service.store.test_features import FEATURES, POLICY, PRICES
+
+SHOP = "/v1/allocations/shop"
+BODY: dict[str, Any] = {
+    "name": "shop",
+    "arms": ["tea", "coffee"],
+    "algorithm": POLICY,
+    "missing": "never",
+    "features": FEATURES,
+    "arm_features": PRICES,
+    "seed": 1,
+}
+
+
+@pytest.fixture
+def shop(ask: Asking) -> Asking:
+    """A client of a service that has an allocation by features."""
+    answer = ask.post("/v1/allocations", BODY)
+    assert answer.status_code == 201, answer.text
+    return ask
+
+
+def test_an_allocation_says_what_is_declared(shop: Asking) -> None:
+    assert shop.post("/v1/allocations", BODY).status_code == 200
+    described = shop.get(SHOP).json()
+    assert described["features"]["situation"]["age"] == {"kind": "number", "low": 0.0, "high": 100.0, "missing": None}
+    assert described["arm_features"] == PRICES
+
+
+def test_decisions_by_features(shop: Asking) -> None:
+    one = shop.post(f"{SHOP}/decisions", {"features": {"age": 33, "country": "DE"}}).json()["decisions"]
+    rounds = [
+        {"features": {"age": 20, "country": "FR"}, "arms": {"tea": {"price": 9.9}}},
+        {"features": {"age": 90, "country": "DE"}, "available": ["coffee"]},
+    ]
+    two = shop.post(f"{SHOP}/decisions", {"rounds": rounds}).json()["decisions"]
+    assert [each["round"] for each in one + two] == [1, 2, 3]
+    assert two[1]["arms"][0]["arm"] == "coffee"
+    rewards = [{"decision": each["id"], "rewards": {each["arms"][0]["arm"]: 1.0}} for each in one + two]
+    results = shop.post(f"{SHOP}/rewards", {"rewards": rewards}).json()["results"]
+    assert [each["status"] for each in results] == ["accepted"] * 3
+
+
+def test_all_faults_at_once_each_with_its_place(shop: Asking) -> None:
+    rounds = [
+        {"features": {"age": 20, "country": "FR"}},
+        {"features": {"age": "x", "contry": "FR"}, "arms": {"tea": {"price": -1e400}}},
+        {"features": {"age": None, "country": "FR"}, "arms": {"mate": {"price": 1}}},
+    ]
+    rounds[1]["arms"] = {"tea": {"price": "free"}}
+    answer = shop.post(f"{SHOP}/decisions", {"rounds": rounds})
+    assert answer.status_code == 422
+    problem = answer.json()
+    assert problem["code"] == "invalid"
+    assert [each["where"] for each in problem["errors"]] == [
+        "body.rounds[1].features.age",
+        "body.rounds[1].features.contry",
+        "body.rounds[1].arms.tea.price",
+        "body.rounds[2].features.age",
+        "body.rounds[2].arms.mate",
+    ]
+    assert problem["errors"][0]["message"] == "must be a number, got 'x'"
+    assert "did you mean 'country'" in problem["errors"][1]["message"]
+    assert shop.get(SHOP).json()["round"] == 0
+
+
+@pytest.mark.parametrize(
+    ("features", "said"),
+    [
+        ({"situation": {"age": {"kind": "number", "low": 9, "high": 1}}}, "features.situation.age.high"),
+        ({"situation": {"age": {"kind": "nmber"}}}, "did you mean 'number'"),
+        ({"situation": {}}, "features"),
+        ({"situation": {"q": {"kind": "vector", "length": 10**9}}}, "features"),
+    ],
+)
+def test_a_declaration_without_sense_is_refused(ask: Asking, features: Any, said: str) -> None:
+    answer = ask.post("/v1/allocations", {**BODY, "features": features, "arm_features": None})
+    assert answer.status_code == 422
+    assert said in answer.text
+    assert ask.get(SHOP).status_code == 404
+
+
+def test_an_allocation_without_features_takes_none(drinks: Asking) -> None:
+    answer = drinks.post("/v1/allocations/drinks/decisions", {"features": {"age": 3}})
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["where"] == "body.features"
+
+
+def test_leases_are_refused_with_the_remedy(shop: Asking) -> None:
+    answer = shop.post(f"{SHOP}/leases", {"decisions": 10})
+    assert answer.status_code == 422
+    assert "depend on the features of each round" in answer.text
+
+
+def test_no_value_is_logged_or_in_events_or_metrics(shop: Asking, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG, logger="evenhand"):
+        shop.post(f"{SHOP}/decisions", {"features": {"age": 33.125, "country": "FR"}})
+        shop.post(f"{SHOP}/decisions", {"features": {"age": 33.125, "country": 5.5}})
+    assert "33.125" not in caplog.text
+    for path in (f"{SHOP}/events", "/metrics", f"{SHOP}/audit", f"{SHOP}/decisions/1"):
+        answer = shop.get(path)
+        assert answer.status_code == 200
+        assert "33.125" not in answer.text
+    assert "33.125" not in shop.get(f"{SHOP}/log").text
+    assert "33.125" in shop.get(f"{SHOP}/log?features=true").text
