@@ -6,6 +6,7 @@ Later versions must open them: run it once for each version of the tables, befor
 from __future__ import annotations
 
 import gzip
+import random
 import sqlite3
 import sys
 import tempfile
@@ -17,7 +18,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 ROOT = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
-from tests.service.store.lives import LIVES, create, live  # noqa: E402
+from tests.service.store.lives import LIVES, create, known, live  # noqa: E402
 
 from evenhand.service.store import Decide, Store, tables  # noqa: E402
 from evenhand.service.store.database import HEAD  # noqa: E402
@@ -36,7 +37,8 @@ def main() -> None:
         key, _ = store.keys.create("shop", ["decide", "reward"])
         for name in LIVES:
             live(store, name, 1, ROUNDS)
-            store.run(name, Decide(key=f"key-of-{name}", api_key=key.id))
+            features = known(name, random.Random(ROUNDS))
+            store.run(name, Decide(features=features, key=f"key-of-{name}", api_key=key.id))
         store.close()
         connection = sqlite3.connect(path)
         connection.execute("PRAGMA journal_mode = DELETE")

@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
 
 from tests.bandit.test_bandit import ARMS  # noqa: E402
-from tests.service.store.lives import LIVES  # noqa: E402
+from tests.service.store.lives import LIVES, known  # noqa: E402
 
 from evenhand.client import Client  # noqa: E402
 from evenhand.service.store.database import Database  # noqa: E402
@@ -76,7 +76,8 @@ def live(clients: list[Client], name: str, rounds: int) -> None:
         if not left:
             client, left = chance.choice(clients), chance.randint(1, LONGEST_TURN)
         left -= 1
-        decision = client.decide(name, available=chance.sample(ARMS, 3) if chance.random() < 0.3 else None)
+        available = chance.sample(ARMS, 3) if chance.random() < 0.3 else None
+        decision = client.decide(name, known(name, chance), available=available)
         if name.endswith("totals"):
             client.total(name, chance.random())
         elif chance.random() < 0.8:

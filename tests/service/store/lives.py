@@ -34,6 +34,17 @@ LIVES: dict[str, dict[str, Any]] = {
         "missing": "zero",
     },
     "euros": {"algorithm": "lfg", "parameters": PARAMETERS["lfg"], "rewards": (1.2, 18.0)},
+    "features": {
+        "algorithm": {
+            "index": {"kind": "lin_ts"},
+            "fairness": {"kind": "virtual_queue", "fractions": 0.1, "eta": "auto"},
+            "selection": {"kind": "exploration_floor", "floor": 0.05},
+        },
+        "parameters": {},
+        "window": 50.0,
+        "missing": "zero",
+        "features": {"situation": {"age": {"kind": "number", "low": 0, "high": 100, "missing": 40}}},
+    },
 }
 
 
@@ -43,6 +54,11 @@ def create(store: Store) -> None:
         store.create(name, ARMS, seed=5, **settings)
 
 
+def known(name: str, chance: random.Random) -> dict[str, Any] | None:
+    """The features of a round, where there are any."""
+    return {"age": chance.choice([None, chance.uniform(-5.0, 105.0)])} if "features" in LIVES[name] else None
+
+
 def live(store: Store, name: str, first: int, last: int) -> None:
     """Some rounds of an allocation; what is rewarded depends on the round alone."""
     settings = LIVES[name]
@@ -50,13 +66,14 @@ def live(store: Store, name: str, first: int, last: int) -> None:
     for round in range(first, last + 1):
         chance = random.Random(round)
         available = chance.sample(ARMS, 3) if chance.random() < 0.3 else None
-        (decision,) = store.run(name, Decide(available=available)).decisions
+        (decision,) = store.run(name, Decide(available=available, features=known(name, chance))).decisions
         if name.endswith("totals"):
             store.run(name, Total(chance.random()))
         elif chance.random() < 0.8:
             rewards = {arm: low + (high - low) * chance.random() for arm in decision.names}
             store.run(name, Reward([(decision.id, rewards)]))
-        if round == 30 and settings["algorithm"] not in FIXED | ORDERED and "penalties" not in settings["parameters"]:
+        fixed = isinstance(settings["algorithm"], str) and settings["algorithm"] in FIXED | ORDERED
+        if round == 30 and not fixed and "penalties" not in settings["parameters"]:
             store.run(name, Change(AddArm("white")))
 
 
