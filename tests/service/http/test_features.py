@@ -113,3 +113,22 @@ def test_no_value_is_logged_or_in_events_or_metrics(shop: Asking, caplog: pytest
         assert "33.125" not in answer.text
     assert "33.125" not in shop.get(f"{SHOP}/log").text
     assert "33.125" in shop.get(f"{SHOP}/log?features=true").text
+
+
+def test_a_promise_for_a_segment(ask: Asking) -> None:
+    fair = {**POLICY, "fairness": {"kind": "virtual_queue", "fractions": 0.1, "eta": "auto"}}
+    body = {**BODY, "algorithm": fair, "segments": "country"}
+    assert ask.post("/v1/allocations", body).status_code == 201
+    assert ask.get(SHOP).json()["segments"] == "country"
+    change = {"change": "promise", "fractions": {"coffee": 0.4}, "segment": "DE"}
+    answer = ask.post(f"{SHOP}/changes", change)
+    assert answer.status_code in (200, 201), answer.text
+    rounds = [{"features": {"age": 20, "country": "FR" if number % 2 else "DE"}} for number in range(60)]
+    assert ask.post(f"{SHOP}/decisions", {"rounds": rounds}).status_code == 200
+    audit = ask.get(f"{SHOP}/audit").json()
+    (line,) = [one for one in audit["bounds"] if one["kind"] == "segment"]
+    assert (line["segment"], line["rounds"], line["at_least"]) == ("DE", 30, 0.4)
+    wrong = ask.post(f"{SHOP}/changes", {**change, "segment": "ES"})
+    assert wrong.status_code == 422
+    assert "there is no segment 'ES'" in wrong.text
+    assert ask.post("/v1/allocations", {**body, "name": "other", "segments": "age"}).status_code == 422

@@ -96,6 +96,7 @@ def test_an_allocation_is_described_as_it_was_created(drinks: Asking) -> None:
     assert described == {
         "features": None,
         "arm_features": None,
+        "segments": None,
         "name": "drinks",
         "algorithm": "fucb",
         "arms": ["tea", "coffee", "cocoa"],
