@@ -52,7 +52,7 @@ def test_decisions_by_features(shop: Asking) -> None:
 
 
 def test_all_faults_at_once_each_with_its_place(shop: Asking) -> None:
-    rounds = [
+    rounds: list[dict[str, Any]] = [
         {"features": {"age": 20, "country": "FR"}},
         {"features": {"age": "x", "contry": "FR"}, "arms": {"tea": {"price": -1e400}}},
         {"features": {"age": None, "country": "FR"}, "arms": {"mate": {"price": 1}}},
