@@ -297,3 +297,24 @@ def test_a_command_that_fails_keeps_nothing_and_one_that_succeeds_does() -> None
     assert 'rounds = "row"' in kept.read_text()
     assert cli.run(["evaluate", "euros.csv", "--shares", "uniform", "--no-rows"]) == 0
     assert "rounds" not in kept.read_text()
+
+
+def test_a_log_is_read_with_the_features_that_stand_beside_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "log.csv"
+    rows = [
+        f"{time},{'ab'[time % 2]},{int(time % 4 in (0, 3))},0.5,{'DE' if time % 4 < 2 else 'FR'}" for time in range(80)
+    ]
+    path.write_text("\n".join(["time,item,reward,propensity,country", *rows]), encoding="utf-8")
+    path.with_suffix(".columns.toml").write_text(
+        '[features.situation]\ncountry = { kind = "category", levels = ["DE", "FR"] }\n', encoding="utf-8"
+    )
+    table = "{ index = { kind = 'lin_ucb', radius = 0.1 } }"
+    assert cli.run(["evaluate", str(path), "--algorithm", table, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["replay"]["reward"] > 0.7
+    assert cli.run(["price", str(path), "--promise", "0.4"]) == 0
+    assert "The model is a ridge regression for each arm; 2 contexts were weighed." in capsys.readouterr().out
+    assert cli.run(["price", str(path), "--promise", "0.4", "--start", "drinks"]) == 2
+    assert "--start begins with counts, which have no features" in capsys.readouterr().err

@@ -80,3 +80,12 @@ def test_all_faults_of_a_table_are_said_at_once() -> None:
 def test_a_column_may_have_more_levels_where_that_is_said() -> None:
     names = pd.DataFrame({"code": [f"c{i:03}" for i in range(150)]})
     assert len(Features.of(names, levels=150).columns) == 152
+
+
+@pytest.mark.parametrize("names", [[0, 1], ["a", "a"]])
+def test_columns_have_different_texts_as_names(names: list[Any]) -> None:
+    frame = pd.DataFrame([[1, 2], [3, 4]], columns=names)
+    with pytest.raises(EvenhandError, match="a table must have different texts as names of its columns, got"):
+        Features.of(frame)
+    with pytest.raises(EvenhandError, match="there (are several columns|is no column) 'a'"):
+        Features({"a": Number(0, 10)}).encode(frame)

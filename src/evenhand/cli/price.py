@@ -77,6 +77,10 @@ def price(
             from evenhand.bandit.evaluation.log import read_log
 
             log = read_log(source, options.columns(column), **said, kept=False)  # type: ignore[arg-type]
+            if start is not None and log.known is not None:
+                raise ConfigurationError(
+                    "--start begins with counts, which have no features: make a bandit that learns"
+                )
             found = _of(log, shares, algorithm, rounds, seed)
         elif Path(source).suffix == ".toml":
             from evenhand.studies.configuration import load

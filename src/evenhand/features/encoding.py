@@ -155,6 +155,9 @@ def columns_of(rows: Any, features: Mapping[str, Feature]) -> tuple[int, dict[st
 
 def _of_frame(frame: Any, features: Mapping[str, Feature]) -> tuple[int, dict[str, Any], Faults]:
     """The same of a table of pandas."""
+    twice = [name for name in features if frame.columns.tolist().count(name) > 1]
+    if twice:
+        raise EvenhandError(f"there are several columns {twice[0]!r}")
     lacking = [name for name in features if name not in frame.columns]
     if lacking:
         others = [str(name) for name in frame.columns if name not in features]

@@ -16,7 +16,10 @@ REMEDY = "leave the column out"
 
 def declared(frame: pd.DataFrame, arms: Sequence[str], levels: int) -> tuple[dict[str, Feature], dict[str, Feature]]:
     """The features of the situation and those of the arms; see `Features.of`."""
-    names = [str(name) for name in frame.columns]
+    names = frame.columns.tolist()
+    strange = next((name for name in names if not isinstance(name, str) or names.count(name) > 1), None)
+    if strange is not None:
+        raise EvenhandError(f"a table must have different texts as names of its columns, got {shown(strange)}")
     faults = [
         EvenhandError(f"the table has no column {name!r}{nearest(name, names)}", "arms")
         for name in arms
@@ -36,7 +39,7 @@ def kinds_of(frame: pd.DataFrame, levels: int) -> tuple[dict[str, Feature], dict
     """The kind of every column, and what is wrong with the others."""
     found: dict[str, Feature] = {}
     wrong: dict[str, EvenhandError] = {}
-    for name in map(str, frame.columns):
+    for name in frame.columns:
         try:
             kind = _kind_of(frame[name], levels)
         except EvenhandError as error:

@@ -87,6 +87,8 @@ def price(
     if isinstance(source, str | os.PathLike):
         source = read_log(source)
     if isinstance(source, Log) and source.known is not None:
+        if policy is not None or rounds is not None:
+            raise EvenhandError("nothing is simulated from a log with features: leave out policy and rounds")
         facts: Facts = priced_by_features.of_log(source, source.known)
     else:
         facts = facts_of(source)
