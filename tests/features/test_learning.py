@@ -87,5 +87,5 @@ def test_columns_have_different_texts_as_names(names: list[Any]) -> None:
     frame = pd.DataFrame([[1, 2], [3, 4]], columns=names)
     with pytest.raises(EvenhandError, match="a table must have different texts as names of its columns, got"):
         Features.of(frame)
-    with pytest.raises(EvenhandError, match="there (are several columns|is no column) 'a'"):
+    with pytest.raises(EvenhandError, match=r"there (are several columns|is no column) 'a'"):
         Features({"a": Number(0, 10)}).encode(frame)
