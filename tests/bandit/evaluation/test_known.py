@@ -319,7 +319,7 @@ def test_prices_of_many_contexts_and_of_features_of_arms_are_like_those_of_few()
 def test_nothing_is_simulated_from_a_log_with_features() -> None:
     for more in ({"policy": "f_ts"}, {"rounds": 100}):
         with pytest.raises(EvenhandError, match="nothing is simulated from a log with features: leave out policy and"):
-            price(crossed(100)[0], 0.1, **more)  # type: ignore[arg-type]
+            price(crossed(100)[0], 0.1, **more)
 
 
 def test_shares_by_merit_have_no_price_by_features() -> None:
