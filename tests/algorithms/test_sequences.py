@@ -988,10 +988,19 @@ class Watched:
     def __init__(self) -> None:
         self._rng = np.random.default_rng(5)
         self.said: list[tuple[str, Any, Any]] = []
+        self.awake = 5  # arms for which there is a draw
 
-    def beta(self, a: Array, b: Array) -> Array:
-        self.said.append(("beta", (a.tolist(), b.tolist()), self._rng.beta(a, b)))
-        return np.asarray(self.said[-1][2])
+    def beta(self, a: Array | float, b: Array | float) -> Any:
+        """Of all arms awake at once, or of one after the other, which is written down as the same."""
+        if isinstance(a, np.ndarray):
+            self.said.append(("beta", (a.tolist(), np.asarray(b).tolist()), self._rng.beta(a, b)))
+            return np.asarray(self.said[-1][2])
+        if not self.said or self.said[-1][0] != "beta" or len(self.said[-1][2]) == self.awake:
+            self.said.append(("beta", ([], []), np.zeros(0)))
+        _, (first, second), draws = self.said[-1]
+        draw = self._rng.beta(a, b)
+        self.said[-1] = ("beta", ([*first, a], [*second, b]), np.append(draws, draw))
+        return draw
 
     def random(self, size: Any = None) -> Any:
         self.said.append(("random", size, self._rng.random(size)))
@@ -1023,6 +1032,7 @@ def choices(policy: Policy, world: LateWorld) -> list[Choice]:
     for t, awake in enumerate(world.awake, start=1):
         known = book.known(t)
         rng.said.clear()
+        rng.awake = sum(awake)
         decision = policy.decide(state, Observation(None if all(awake) else np.array(awake)), rng)  # type: ignore[arg-type]
         chosen = np.flatnonzero(decision.played).tolist()
         said, vector = list(rng.said), [float(p) for p in decision.inclusion]
@@ -1172,6 +1182,8 @@ def test_a_free_start_stands_for_the_first_rounds(build: Any) -> None:
 def test_shares_of_a_draw(plays: int, kind: str, sleeping: bool) -> None:
     # FCTS-D, Algorithm 2: the posterior of what has arrived, and shares by the merit of the draw.
     for choice in choices(fcts_d(FLAT, cap=True, plays=plays), late_world(kind, sleeping)):
+        if not choice.awake:  # nothing is drawn
+            continue
         (name, parameters, draw), *_ = choice.said
         known, awake = choice.known, choice.awake
         assert name == "beta"
@@ -1188,6 +1200,8 @@ def test_shares_of_a_draw(plays: int, kind: str, sleeping: bool) -> None:
 def test_shares_of_an_optimistic_and_a_pessimistic_draw(plays: int, kind: str, sleeping: bool) -> None:
     # OP-FCTS-D, Algorithm 4: of both posteriors what is missing is part, as ones or as zeros.
     for choice in choices(op_fcts_d(FLAT, cap=True, plays=plays), late_world(kind, sleeping)):
+        if not choice.awake:  # nothing is drawn
+            continue
         (_, optimistic, first), (_, pessimistic, second), *rest = choice.said
         known, awake = choice.known, choice.awake
         missing = [n - m for n, m in zip(known.n, known.m, strict=True)]
@@ -1236,6 +1250,8 @@ def test_bounds_on_what_has_arrived(plays: int, radius: str, factor: float | Non
 def test_the_largest_draws_of_what_has_arrived(plays: int, kind: str, sleeping: bool) -> None:
     # MP-TS-D.
     for choice in choices(mp_ts_d(plays=plays), late_world(kind, sleeping)):
+        if not choice.awake:  # nothing is drawn
+            continue
         ((_, parameters, draw),) = choice.said
         known, awake = choice.known, choice.awake
         assert parameters == ([1 + known.s[i] for i in awake], [1 + known.m[i] - known.s[i] for i in awake])
