@@ -131,8 +131,12 @@ def client_package(session: nox.Session) -> None:
 
 @nox.session
 def references(session: nox.Session) -> None:
-    """Compares the estimators of logs with sb-obp and vw-estimators, which need an environment with NumPy 1."""
-    session.install("-e", ".[test]")
+    """Compares estimators of logs with sb-obp and vw-estimators, in an environment with NumPy 1, and linear models.
+
+    Those are compared with river and MABWiser.
+    """
+    session.install("-e", ".[bench,test]")
+    session.run("python", "benchmarks/contexts.py", "--check")
     place = Path(session.create_tmp()).resolve()
     python = str(place / "venv/bin/python")
     session.run("uv", "venv", "-q", "--clear", "--python", session.python or sys.executable, str(place / "venv"))

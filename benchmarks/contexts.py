@@ -9,10 +9,10 @@ is timed unless means and widths of river and MABWiser are Evenhand's to 1e-8.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import typer
@@ -141,10 +141,21 @@ class VowpalWabbit:
         self.workspace.learn(rows)
 
 
-def contenders(data: Data) -> dict[str, Any]:
-    """Everybody, with nothing learned."""
-    ours = {"LinUCB": Ours(lin_ucb(), data), "LinTS": Ours(lin_ts(), data)}
-    return {**ours, "river": River(data), "MABWiser": MABWiser(data), "Vowpal Wabbit": VowpalWabbit(data)}
+def contenders(data: Data) -> Iterator[tuple[str, Any]]:
+    """Everybody, who knows something of every arm; one after another, as all their matrices may fill the memory."""
+    makers: dict[str, Callable[[], Any]] = {
+        "LinUCB": lambda: Ours(lin_ucb(), data),
+        "LinTS": lambda: Ours(lin_ts(), data),
+        "river": lambda: River(data),
+    }
+    for name, make in makers.items():
+        one = make()
+        for place in range(data.arms):
+            one.learn(place % len(data.rewards), place)
+        one.step(0)
+        yield name, one
+    yield "MABWiser", MABWiser(data)  # which begins with a reward of 0 for every arm, and a situation of zeros
+    yield "Vowpal Wabbit", VowpalWabbit(data)
 
 
 def disagreements(columns: int) -> list[str]:
@@ -169,7 +180,7 @@ def single(columns: int, arms: int, repeats: int) -> dict[str, float]:
     """Microseconds of a decision and its update, by contender."""
     rounds = int(np.clip(WORK // (columns**2 * arms), 5, 400))
     data, found = Data(columns, arms, rounds), {}
-    for name, one in contenders(data).items():  # each by itself, as all their matrices together may fill the memory
+    for name, one in contenders(data):
         found[name] = medians({name: partial(steps, one, rounds)}, repeats)[name] / rounds * 1e6
     return found
 
@@ -200,11 +211,20 @@ def batches(columns: int, repeats: int) -> dict[str, float]:
     return {name: 1e3 * taken for name, taken in medians(calls, repeats).items()}
 
 
-def main(repeats: Repeats = 3, as_json: AsJson = False, write: Write = False) -> None:
+def main(
+    repeats: Repeats = 3,
+    as_json: AsJson = False,
+    write: Write = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Compare the scores of the packages, and time nothing.")
+    ] = False,
+) -> None:
     """Measure what decisions by features cost in Evenhand and in other packages."""
     os.environ["OMP_NUM_THREADS"] = "1"
     notes = Console(stderr=True)
     stop_if([line for columns in (1, 5, 30) for line in disagreements(columns)], notes)
+    if check:
+        return
     found = {}
     for columns, arms in SIZES:
         with notes.status(f"timing {columns} columns, {arms} arms"):

@@ -493,6 +493,8 @@ def _increase_in_order(target: Array, runs: _Runs, left: Array, right: Array) ->
 
 def turns_of(lanes: NDArray[np.intp]) -> NDArray[np.intp]:
     """How often each lane stands before its place, (n,)."""
+    if len(lanes) == 1:
+        return np.zeros(1, dtype=np.intp)
     runs, turns = _Runs(lanes), np.empty(len(lanes), dtype=np.intp)
     turns[runs.order] = np.arange(len(lanes)) - np.repeat(runs.first, runs.sizes)
     return turns

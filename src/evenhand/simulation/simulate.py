@@ -416,7 +416,7 @@ def _check_range(environment: Environment, policies: Mapping[str, Policy]) -> No
 
 
 def _check_named(environment: Environment, policies: Mapping[str, Policy]) -> None:
-    """Policies that go by the age of pulls are refused where rewards come back without their pull."""
+    """Policies that go by the age or the features of pulls are refused where rewards come back without their pull."""
     needing = [label for label, policy in policies.items() if policy.named or policy.contextual]
     feedback = environment.feedback
     if feedback.named or not needing:
@@ -424,8 +424,8 @@ def _check_named(environment: Environment, policies: Mapping[str, Policy]) -> No
     kind = type(feedback).__name__
     remedy = "sums of several pulls cannot have one" if feedback.traits.anonymous else f"give {kind}(…, named=True)"
     raise EvenhandError(
-        f"{', '.join(map(repr, needing))} {'goes' if len(needing) == 1 else 'go'} by the age of pulls, and {kind} "
-        f"returns rewards without the pull that they belong to: {remedy}"
+        f"{', '.join(map(repr, needing))} {'needs' if len(needing) == 1 else 'need'} each reward with its pull, and "
+        f"{kind} returns rewards without the pull that they belong to: {remedy}"
     )
 
 

@@ -8,6 +8,7 @@ from evenhand.algorithms.registry import SAMPLE, algorithms
 from evenhand.core.parts import kinds
 from tests.service.http.asking import DRINKS, Asking
 
+FEATURES = {"situation": {"age": {"kind": "number", "low": 0, "high": 100}}}
 VALUES: dict[str, Any] = SAMPLE | {"merit": {"kind": "linear"}, "fractions": 0.1, "rates": 0.1}
 
 
@@ -20,7 +21,8 @@ def test_every_algorithm_is_accepted_with_what_it_requires_and_with_its_defaults
         required = {this["name"]: VALUES[this["name"]] for this in one["parameters"] if this["required"]}
         defaults = {this["name"]: this["default"] for this in one["parameters"] if this["default"] is not None}
         for parameters in (required, defaults | required):
-            body = DRINKS | {"algorithm": one["name"], "parameters": parameters}
+            known = {"features": FEATURES} if algorithms()[one["name"]].example().contextual else {}
+            body = DRINKS | known | {"algorithm": one["name"], "parameters": parameters}
             assert (given := ask.post("/v1/allocations?dry_run=true", body)).status_code == 200, (one, given.text)
         for name in required:
             less = {other: value for other, value in required.items() if other != name}
