@@ -17,7 +17,7 @@ from evenhand.features.declaration import Features
 from evenhand.features.encoding import Counts
 from evenhand.features.kinds import SHOWN, Feature
 
-MOST = 200_000_000  # numbers of the features of arms
+MOST = 50_000_000  # numbers of the features of arms
 COUNTED = {"cut": "beyond the range", "unknown": "of no declared level", "missing": "missing"}
 
 

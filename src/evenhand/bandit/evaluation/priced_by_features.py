@@ -25,6 +25,7 @@ from evenhand.messages.prices import PricePoint
 from evenhand.theory.bounded import best_shares_in, check_bounds
 
 CONTEXTS = 2000  # that stand for all, where there are more
+SORTED = 20_000_000  # numbers, up to which equal contexts are found
 PREMISES = ("rewards are linear in the features with noise of one size", "contexts come as in the log")
 
 
@@ -110,10 +111,11 @@ def contexts_of(log: Log, known: Known) -> tuple[NDArray[np.intp], Array]:
     """Rounds with the contexts of a log, each once, and how often they are; some of them where there are too many."""
     parts = [known.situation, log.available[:, np.newaxis]]
     parts += [] if known.arms is None else [known.arms.reshape(log.rounds, -1)]
-    _, places, counts = np.unique(np.hstack(parts), axis=0, return_index=True, return_counts=True)
-    if len(places) > CONTEXTS:
-        places = np.unique(np.linspace(0, log.rounds - 1, CONTEXTS).astype(np.intp))
-        counts = np.ones_like(places)
+    places = np.unique(np.linspace(0, log.rounds - 1, CONTEXTS).astype(np.intp))
+    counts = np.ones_like(places)
+    if sum(part.size for part in parts) <= SORTED:
+        _, each, times = np.unique(np.hstack(parts), axis=0, return_index=True, return_counts=True)
+        places, counts = (each, times) if len(each) <= CONTEXTS else (places, counts)
     return places, counts / counts.sum()
 
 
