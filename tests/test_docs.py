@@ -386,6 +386,7 @@ SECTIONS: dict[str, tuple[set[str], dict[str, Any]]] = {
 }
 SLOTS_OF = {
     "### Rewards": "rewards",
+    "### Contexts": "contexts",
     "### Availability": "availability",
     "### Feedback": "feedback",
     "### Merit": "merit",
@@ -401,6 +402,7 @@ SLOTS_OF = {
 FROM_FILES = {
     ("rewards", "table"): "values",
     ("rewards", "varying"): "probabilities",
+    ("contexts", "log"): "values",
     ("availability", "log"): "table",
     ("feedback", "empirical"): "samples",
 }

@@ -11,7 +11,9 @@ from matplotlib.figure import Figure
 
 from evenhand import Environment, EvenhandError, compare, figures
 from evenhand.algorithms import ucb1
+from evenhand.contexts import Normal
 from evenhand.delays import ByReward, Fixed, Geometric, PacketLoss
+from evenhand.environment.contextual import Linear
 from evenhand.environment.rewards import Bernoulli, Categorical
 from evenhand.feedback import Decreasing, Kernel, NonOblivious
 
@@ -73,3 +75,11 @@ def test_what_has_no_delays_is_refused() -> None:
         figures.delays({"adversary": NonOblivious(3, best=0)})
     with pytest.raises(EvenhandError, match="no feedback model to draw"):
         figures.delays({})
+
+
+def test_rewards_by_context_are_drawn_over_all_contexts() -> None:
+    late = ByReward([[0, 9]])
+    coins = Linear([[0.7, 0.1], [0.2, 0.1]], noise="coins")
+    drawn = lines_of(figures.delays(Environment(coins, feedback=late, contexts=Normal(1))).axes[0])
+    for name, at_once in (("1", 0.3), ("2", 0.8)):
+        assert np.asarray(drawn[name].get_ydata(), dtype=float)[0] == pytest.approx(at_once, abs=0.1)

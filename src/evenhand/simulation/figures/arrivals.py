@@ -9,8 +9,9 @@ import numpy as np
 
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array
+from evenhand.environment.contextual import ContextualRewards
 from evenhand.environment.feedback import FeedbackModel, Steps
-from evenhand.environment.rewards import Bernoulli, Rewards
+from evenhand.environment.rewards import Bernoulli, Rewards, Table
 from evenhand.environment.world import Environment
 from evenhand.simulation.figures.panel import Sheet
 from evenhand.simulation.figures.style import look, styled
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 LATEST = 10_000  # rounds that are drawn, where no run says how many there are
 POINTS = 240  # of a curve
+SAMPLED = 2000  # rewards of each arm that stand for those of all contexts
 SHOWN = 8  # arms that have a curve each
 
 
@@ -126,12 +128,21 @@ def _curves(source: Results | Environment | Mapping[str, FeedbackModel], means: 
 
 def _of_world(world: Environment) -> dict[str, Steps]:
     """A curve for each arm, or one where all arms have the same."""
-    of_arms = _steps(world.feedback, "the environment", world.rewards)
+    of_arms = _steps(world.feedback, "the environment", _of_all_contexts(world))
     if all(np.array_equal(*pair) for steps in of_arms for pair in zip(of_arms[0], steps, strict=True)):
         return {"all arms": of_arms[0]}
     arms = range(world.arms)
     shown = arms if world.arms <= SHOWN else [*arms[: SHOWN // 2], *arms[-SHOWN // 2 :]]
     return {world.names[arm]: of_arms[arm] for arm in shown}
+
+
+def _of_all_contexts(world: Environment) -> Rewards:
+    """The rewards; where they depend on the context, a sample of them over all contexts."""
+    rewards = world.rewards
+    if not isinstance(rewards, ContextualRewards):
+        return rewards
+    rng, (means, chances) = np.random.default_rng(0), world.law
+    return Table(rewards.draw_given(rng, means[np.newaxis, rng.choice(len(means), SAMPLED, p=chances)])[0])
 
 
 def _steps(model: FeedbackModel, label: str, rewards: Rewards) -> list[Steps]:
