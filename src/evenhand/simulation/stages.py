@@ -72,6 +72,12 @@ def changes_of(
             change = value if isinstance(value, From) else _from_table(value, names)
             if validate.whole("from", change.round, low=2) > horizon and shorter:
                 continue
+            if change.promise.segment is not None:
+                raise EvenhandError(
+                    f"is {change.promise.segment!r}, but simulations keep promises over all rounds: give it to a "
+                    "Bandit(segments=…)",
+                    "segment",
+                )
             if change.round > horizon:
                 raise EvenhandError(f"is {change.round}, but the run has only {horizon} rounds", "from")
             if changes and change.round <= changes[-1].round:
