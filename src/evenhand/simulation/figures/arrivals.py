@@ -9,7 +9,6 @@ import numpy as np
 
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array
-from evenhand.environment.contextual import ContextualRewards
 from evenhand.environment.feedback import FeedbackModel, Steps
 from evenhand.environment.rewards import Bernoulli, Rewards, Table
 from evenhand.environment.world import Environment
@@ -138,9 +137,9 @@ def _of_world(world: Environment) -> dict[str, Steps]:
 
 def _of_all_contexts(world: Environment) -> Rewards:
     """The rewards; where they depend on the context, a sample of them over all contexts."""
-    rewards = world.rewards
-    if not isinstance(rewards, ContextualRewards):
-        return rewards
+    rewards: Any = world.rewards
+    if not rewards.traits.contextual:
+        return world.rewards
     rng, (means, chances) = np.random.default_rng(0), world.law
     return Table(rewards.draw_given(rng, means[np.newaxis, rng.choice(len(means), SAMPLED, p=chances)])[0])
 
