@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import attrs
@@ -109,6 +110,19 @@ def test_every_reward_comes_with_the_features_of_its_own_pull(feedback: Any, arm
         assert (answers.arms is None) == (arms == 0)
     assert found == sum(int(outcome.feedback.received.sum()) for outcome in outcomes)
     assert found > 0.8 * LANES * ROUNDS
+
+
+@pytest.mark.parametrize(
+    "contexts",
+    [
+        Normal(2, arms=[[0.1]] * 3),
+        Categories({"a": {"x": 0.5, "y": 0.5}, "b": {"x": 0.5, "y": 0.5}}, intercept=False),
+        Log([[1.0, 2.0]], order="drawn"),
+    ],
+)
+def test_contexts_go_to_other_processes(contexts: Contexts) -> None:
+    one, other = (each.law(3)[0].situation for each in (contexts, pickle.loads(pickle.dumps(contexts))))
+    np.testing.assert_array_equal(one, other)
 
 
 def test_what_is_not_awaited_any_more_is_not_kept() -> None:

@@ -11,8 +11,8 @@ from evenhand import Environment, EvenhandError, Policy
 from evenhand.algorithms import ucb1
 from evenhand.contexts import Categories, Normal
 from evenhand.delays import Geometric
-from evenhand.policy import LinTS, LinUCB, TopM, VirtualQueue
-from evenhand.rewards import Bernoulli, Linear
+from evenhand.policy import LinTS, LinUCB, LogisticTS, TopM, VirtualQueue
+from evenhand.rewards import Bernoulli, Linear, Logistic
 from evenhand.simulation.calibration import calibration
 from evenhand.simulation.simulate import compare
 
@@ -66,7 +66,7 @@ def test_it_is_the_run_of_the_same_seed() -> None:
 @pytest.mark.parametrize(
     ("policy", "world", "options", "message"),
     [
-        (ucb1(), WORLD, {}, "UCB has no model of rewards: use lin_ucb or lin_ts"),
+        (ucb1(), WORLD, {}, "UCB has no model of rewards: use lin_ucb, lin_ts or logistic_ts"),
         (queue(), Environment(Bernoulli([0.5, 0.5])), {}, "the environment has none: give it contexts"),
         (ucb1(), Environment(Bernoulli([0.5, 0.5])), {}, "environment has no contexts"),
         (queue(), WORLD, {"segment": "contry"}, "did you mean 'country'?"),
@@ -77,3 +77,10 @@ def test_what_cannot_be_compared_is_refused(policy: Policy, world: Environment, 
     with pytest.raises(EvenhandError) as error:
         calibration(policy, world, 20, lanes=2, **options)
     assert message in str(error.value)
+
+
+def test_a_logistic_model_expects_chances() -> None:
+    world = Environment(Logistic([[0.5, 1.0], [-0.5, -1.0]]), contexts=Normal(1))
+    found = calibration(Policy(LogisticTS()), world, 2000, lanes=10)
+    np.testing.assert_allclose(found["expected"], found["mean"], atol=0.05)
+    np.testing.assert_allclose(found["reward"], found["mean"], atol=0.05)

@@ -10,7 +10,6 @@ import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from functools import reduce
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -39,6 +38,11 @@ class Context(NamedTuple):
     arms: Array | None = None
 
 
+def of_arms(number: int) -> tuple[str, ...]:
+    """Names of so many columns of an arm."""
+    return tuple(f"z{place + 1}" for place in range(number))
+
+
 class Contexts(Part, ABC):
     """A model of contexts. A class of your own needs ``widths`` and `draw`; the other members have defaults.
 
@@ -63,8 +67,7 @@ class Contexts(Part, ABC):
     @by_default
     def columns(self) -> tuple[str, ...]:
         """The names of the columns, those of the situation first; by default their numbers."""
-        situation, arms = self.widths
-        return (*(f"x{place + 1}" for place in range(situation)), *(f"z{place + 1}" for place in range(arms)))
+        return (*(f"x{place + 1}" for place in range(self.widths[0])), *of_arms(self.widths[1]))
 
     @by_default
     def arms(self) -> int | None:
@@ -175,7 +178,7 @@ class Normal(Contexts):
     def columns(self) -> tuple[str, ...]:
         """The intercept and x1, x2, …, then z1, z2, … of an arm."""
         names = [INTERCEPT] * self.intercept + [f"x{place + 1}" for place in range(self.situation)]
-        return (*names, *(f"z{place + 1}" for place in range(self.widths[1])))
+        return (*names, *of_arms(self.widths[1]))
 
     @property
     def arms(self) -> int | None:
@@ -205,6 +208,46 @@ class Normal(Contexts):
         return Context(situation, features * sd[self.situation :])
 
 
+@frozen(eq=False)
+class _Listed(Contexts):
+    """Contexts that can be listed: those of a log, or all that can occur."""
+
+    _context: Context = field(init=False, repr=False)  # (contexts, columns), and (contexts, arms, columns) or None
+    _chances: Array = field(init=False, repr=False)  # (contexts,)
+
+    def _know(self, context: Context, chances: Array) -> None:
+        object.__setattr__(self, "_context", context)
+        object.__setattr__(self, "_chances", chances)
+
+    @property
+    def widths(self) -> tuple[int, int]:
+        """How many columns the situation has, and how many each arm."""
+        situation, arms = self._context
+        return situation.shape[-1], 0 if arms is None else arms.shape[-1]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns, those of the situation first."""
+        features: Features | None = getattr(self, "features", None)
+        if features is None:
+            return Contexts.columns.__get__(self)
+        return features.columns if features.widths[1] else (*features.columns, *of_arms(self.widths[1]))
+
+    @property
+    def arms(self) -> int | None:
+        """Number of arms, where they have features."""
+        return None if self._context.arms is None else self._context.arms.shape[1]
+
+    def law(self, arms: int) -> tuple[Context, Array]:
+        """Every context with its probability."""
+        return self._context, self._chances
+
+    def at(self, rows: NDArray[np.intp]) -> Context:
+        """Some of the contexts, (rounds, lanes, columns)."""
+        situation, arms = self._context
+        return Context(situation[rows], None if arms is None else arms[rows])
+
+
 def _laws(value: Any) -> dict[str, dict[str, float]]:
     """The levels of each category, and how likely each is."""
     if not isinstance(value, Mapping) or not value:
@@ -226,7 +269,7 @@ def _fixed(value: Any) -> Array | None:
 
 @part("contexts", "categories")
 @frozen(eq=False)
-class Categories(Contexts):
+class Categories(_Listed):
     """Independent categories, one column for each of their levels, after an intercept.
 
     Args:
@@ -250,8 +293,6 @@ class Categories(Contexts):
     arm_columns: Array | None = field(default=None, converter=_fixed, alias="arms")
     intercept: bool = field(default=True, converter=validate.truth)
     features: Features = field(init=False, eq=False, repr=False)  # the declaration of the situation
-    _cells: Array = field(init=False, eq=False, repr=False)  # (combinations, columns)
-    _chances: Array = field(init=False, eq=False, repr=False)  # (combinations,)
 
     def __attrs_post_init__(self) -> None:
         number = math.prod(map(len, self.categories.values()))
@@ -260,40 +301,17 @@ class Categories(Contexts):
                 f"have {number:,} combinations, more than {SAMPLE:,}: take fewer levels, or a log of rows", "categories"
             )
         declared = {name: Category(list(law), unknown="error") for name, law in self.categories.items()}
-        features = Features(declared, intercept=self.intercept)
-        rows = [
-            dict(zip(self.categories, levels, strict=True)) for levels in itertools.product(*self.categories.values())
-        ]
-        laws = (np.array(list(law.values())) for law in self.categories.values())
-        chances = reduce(np.multiply.outer, laws).ravel()
-        for name, value in (("features", features), ("_cells", features.situations(rows)), ("_chances", chances)):
-            object.__setattr__(self, name, value)
-
-    @property
-    def widths(self) -> tuple[int, int]:
-        """How many columns the situation has, and how many each arm."""
-        return self.features.widths[0], 0 if self.arm_columns is None else self.arm_columns.shape[1]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns, those of the situation first."""
-        return (*self.features.columns, *(f"z{place + 1}" for place in range(self.widths[1])))
-
-    @property
-    def arms(self) -> int | None:
-        """Number of rows of a table of the arms' features."""
-        return None if self.arm_columns is None else len(self.arm_columns)
+        object.__setattr__(self, "features", Features(declared, intercept=self.intercept))
+        cells = itertools.product(*(law.items() for law in self.categories.values()))
+        likely = [(levels, math.prod(chance for _, chance in levels)) for levels in cells]
+        rows = [dict(zip(declared, (level for level, _ in levels), strict=True)) for levels, chance in likely if chance]
+        context = with_arms(self.features.situations(rows), self.arm_columns)
+        self._know(context, np.array([chance for _, chance in likely if chance]))
 
     def draw(self, rng: np.random.Generator, rows: NDArray[np.intp], lanes: int, arms: int) -> Context:
         """One-hot situations, (rounds, lanes, columns), and the features of the arms."""
         ends = np.cumsum(self._chances)
-        chosen = np.searchsorted(ends / ends[-1], rng.random((len(rows), lanes)), side="right")
-        return with_arms(self._cells[chosen], self.arm_columns)
-
-    def law(self, arms: int) -> tuple[Context, Array]:
-        """Every combination that can occur, with its probability."""
-        likely = self._chances > 0.0
-        return with_arms(self._cells[likely], self.arm_columns), self._chances[likely]
+        return self.at(np.searchsorted(ends / ends[-1], rng.random((len(rows), lanes)), side="right"))
 
 
 def with_arms(situation: Array, arms: Array | None) -> Context:
@@ -324,7 +342,7 @@ def _declared(value: Any) -> Features | None:
 
 @part("contexts", "log")
 @frozen(eq=False)
-class Log(Contexts):
+class Log(_Listed):
     """Contexts from a log, one row per round.
 
     Args:
@@ -352,11 +370,10 @@ class Log(Contexts):
     features: Features | None = field(default=None, converter=_declared)
     arm_features: Any = field(default=None, alias="arms")
     order: str = field(default="log", validator=validate.choice("log", "shuffled", "drawn"))
-    _context: Context = field(init=False, eq=False, repr=False)  # (rows, columns), and (rows, arms, columns) or None
 
     def __attrs_post_init__(self) -> None:
         context = self._numbers() if self.features is None else self._encoded(self.features)
-        object.__setattr__(self, "_context", context)
+        self._know(context, _evenly(len(self.values)))
 
     def _numbers(self) -> Context:
         """Rows that are numbers already."""
@@ -391,22 +408,6 @@ class Log(Contexts):
         return Context(table[:, 0, :width], table[..., width:])
 
     @property
-    def widths(self) -> tuple[int, int]:
-        """How many columns the situation has, and how many each arm."""
-        situation, arms = self._context
-        return situation.shape[-1], 0 if arms is None else arms.shape[-1]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The names of the columns, those of the situation first."""
-        return Contexts.columns.__get__(self) if self.features is None else self.features.columns
-
-    @property
-    def arms(self) -> int | None:
-        """Number of arms, where they have features."""
-        return None if self._context.arms is None else self._context.arms.shape[1]
-
-    @property
     def rows(self) -> int | None:
         """Number of logged rounds; None where rows are drawn."""
         return None if self.order == "drawn" else len(self.values)
@@ -421,15 +422,7 @@ class Log(Contexts):
         number = len(self.values)
         if self.order == "drawn":
             rows = (rng.random((len(rows), lanes)) * number).astype(np.intp)
-        return self._at(np.broadcast_to(rows, (len(rows), lanes)))
-
-    def law(self, arms: int) -> tuple[Context, Array]:
-        """Every row once."""
-        return self._context, _evenly(len(self.values))
-
-    def _at(self, rows: NDArray[np.intp]) -> Context:
-        situation, arms = self._context
-        return Context(situation[rows], None if arms is None else arms[rows])
+        return self.at(np.broadcast_to(rows, (len(rows), lanes)))
 
 
 def at(places: NDArray[np.intp], number: int, context: Context) -> Context:

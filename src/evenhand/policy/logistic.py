@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from attrs import field, frozen
+from attrs import evolve, field, frozen
 
 from evenhand.core import validate
 from evenhand.core.dataclasses import dataclass
@@ -116,6 +116,10 @@ class LogisticTS(Index):
         chance = _chance((before * phi).sum(axis=-1), (direction * phi).sum(axis=-1), plays.rewards)
         mean[at] = before - (chance - plays.rewards)[:, np.newaxis] * direction
         precision[at] += phi * phi * (chance * (1.0 - chance))[:, np.newaxis]
+
+    def expected(self, state: State, observation: Observation) -> Array:
+        """The chance of a reward with the means of the weights."""
+        return evolve(self, scale=0.0).score(state, observation, np.random.default_rng(0))
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """One draw of the chance of a reward for every arm, (…, arms)."""

@@ -85,7 +85,8 @@ def calibration(
         if round > after * horizon:
             if expected is None:
                 raise EvenhandError(
-                    f"{type(policy.index).__name__} has no model of rewards: use lin_ucb or lin_ts", "policy"
+                    f"{type(policy.index).__name__} has no model of rewards: use lin_ucb, lin_ts or logistic_ts",
+                    "policy",
                 )
             _add(sums, where(observation), decision.played, unit.low + unit.width * expected, outcome)
     return _table(names, environment.names, sums)
