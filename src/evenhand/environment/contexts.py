@@ -230,7 +230,7 @@ class _Listed(Contexts):
         """The names of the columns, those of the situation first."""
         features: Features | None = getattr(self, "features", None)
         if features is None:
-            return Contexts.columns.__get__(self)
+            return super().columns
         return features.columns if features.widths[1] else (*features.columns, *of_arms(self.widths[1]))
 
     @property
