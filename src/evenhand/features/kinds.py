@@ -124,6 +124,9 @@ class Feature(Part, ABC):
             columns: that `put` wrote.
             cuts: as in `segments`.
 
+        Returns:
+            Its place among the names, from 0.
+
         Raises:
             EvenhandError: the feature has no segments; the default.
         """
