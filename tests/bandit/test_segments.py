@@ -373,3 +373,28 @@ def test_a_log_with_segments_replays() -> None:
     copied = of(QUEUE)
     copied._record = copy
     assert copied.dump() == bandit.dump()
+
+
+def test_the_audit_says_what_each_arm_got_in_each_segment() -> None:
+    bandit = Bandit(
+        ["tea", "coffee"],
+        {"index": "lin_ts", "fairness": {"kind": "virtual_queue", "fractions": 0.1, "eta": "auto"}},
+        features={"situation": {"country": {"kind": "category", "levels": ["DE", "FR"]}}},
+        segments="country",
+        seed=3,
+    )
+    counts = {"DE": [0, 0], "FR": [0, 0], "other": [0, 0]}
+    for number in range(60):
+        country = ("DE", "FR", "ES")[number % 3]
+        decision = bandit.decide({"country": country}, now=0.0)
+        place = bandit.names.index(decision.names[0])
+        counts["other" if country == "ES" else country][place] += 1
+        bandit.observe(decision.id, {decision.names[0]: float(number % 2)}, now=1.0)
+    audit = bandit.audit(now=2.0)
+    assert audit.segmented == "country"
+    assert {one.segment: list(one.plays) for one in audit.segments} == counts
+    assert [one.rounds for one in audit.segments] == [20, 20, 20]
+    assert all(one.known == one.plays for one in audit.segments)
+    assert sum(sum(one.rewards) for one in audit.segments) == 30.0
+    assert "in DE, 20 rounds: " in str(audit)
+    assert [sum(one.plays) for one in bandit.audit(limit=1, now=2.0).segments] < [20, 20, 20]

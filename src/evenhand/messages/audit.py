@@ -18,7 +18,7 @@ from ..core.errors import number_of
 from ..core.numbers import percent
 from . import audit_text as text
 from .answers import Answer, Cost, Missing
-from .lines import BoundLine, ChangeMade, DeficitExcerpt, History, Line, PromiseLine, StandingAlarm
+from .lines import BoundLine, ChangeMade, DeficitExcerpt, History, Line, PromiseLine, SegmentLine, StandingAlarm
 from .words import Words
 
 CHART = "share of the rounds since the promise began; tick: promised; orange: missed"
@@ -103,6 +103,8 @@ class Audit(Answer):
     # of that event, with which the checksums of all events before it are hashed; `evenhand verify` compares with it
     checksum: str | None = None
     closed: bool = False  # whether the allocation decides no more
+    segmented: str = ""  # the feature by whose values rounds are counted; empty for none
+    segments: tuple[SegmentLine, ...] = ()  # one for each of its values
     # names of the API keys with which promises and arms were changed, by their ids
     authors: Mapping[str, str] = field(default_factory=dict)
     words: Words = Words()  # the unit of rewards, and what rounds and arms are called
@@ -124,6 +126,8 @@ class Audit(Answer):
             parts.append(f"and {self.arms - len(shown):,} more")
         if self.bounds:
             parts.append(text.bounds_table(self.bounds))
+        for line in text.segment_lines(self.segments, [line.arm for line in self.lines], self.words):
+            parts += wrap(line, text.WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
         for note in self.notes():
             parts += wrap(note, text.WIDTH, break_long_words=False, break_on_hyphens=False)
         if self.fault:

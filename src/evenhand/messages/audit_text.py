@@ -6,9 +6,10 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 
+from ..core.errors import number_of
 from ..core.numbers import amount, percent, ranged
 from .answers import CatchUp, Cost, MovedShare
-from .lines import BoundLine, Line, PromiseLine
+from .lines import BoundLine, Line, PromiseLine, SegmentLine
 from .words import Words
 
 WIDTH = 80  # characters per line
@@ -179,6 +180,18 @@ def bounds_table(bounds: Sequence[BoundLine]) -> str:
     """The lines of groups and capped arms as text."""
     rows = bounds_rows(bounds)
     return _aligned(rows, 2)
+
+
+def segment_lines(segments: Sequence[SegmentLine], arms: Sequence[str], words: Words) -> list[str]:
+    """What the arms with the most plays got in each segment, a line for each."""
+    lines = []
+    for one in segments:
+        rounds = words.say(number_of(one.rounds, "round"))
+        order = sorted(range(len(arms)), key=lambda arm: -one.plays[arm])
+        parts = [f"{plain(arms[arm])} {percent(one.plays[arm] / one.rounds)}" for arm in order if one.plays[arm]]
+        lines.append(f"in {plain(one.segment)}, {rounds}" + (f": {', '.join(parts[:NAMED])}" if parts else ""))
+        lines[-1] += ", …" * (len(parts) > NAMED)
+    return lines
 
 
 def ledger_rows(lines: Sequence[PromiseLine]) -> list[tuple[str, ...]]:

@@ -78,6 +78,18 @@ class BoundLine(Answer):
 
 
 @dataclass(frozen=True)
+class SegmentLine(Answer):
+    """What each arm got in a segment of the rounds; numbers by arm are in the order of the lines of the audit."""
+
+    segment: str  # its name
+    rounds: int  # decided in it
+    plays: tuple[int, ...]  # of each arm in these rounds
+    promised: tuple[float, ...]  # share of these rounds that is promised to each arm in this segment alone; 0 for none
+    known: tuple[int, ...]  # rewards of these plays that arrived in time
+    rewards: tuple[float, ...]  # their sum
+
+
+@dataclass(frozen=True)
 class StandingAlarm(Answer):
     """A promise that was found missed, and not kept since."""
 

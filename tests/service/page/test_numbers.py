@@ -137,3 +137,32 @@ def test_the_pictures_draw_the_same(drinks: dict[str, Any], visiting: Visiting) 
     history = drinks["deficit_history"]
     assert drawn == {tuple(values) for values in (*history["deficits"], history["largest"])}
     assert drawn_delays["series"][0]["data"] == drinks["delays"]["counts"]
+
+
+def test_who_gets_what_in_which_segment(visiting: Visiting, server: Server) -> None:
+    body = {
+        "name": "shop",
+        "arms": ["tea", "coffee"],
+        "algorithm": {"index": "lin_ts", "fairness": {"kind": "virtual_queue", "fractions": 0.1, "eta": "auto"}},
+        "features": {"situation": {"country": {"kind": "category", "levels": ["DE", "FR"]}}},
+        "segments": "country",
+        "missing": "never",
+        "seed": 1,
+    }
+    assert server.http.post("/v1/allocations", json=body).status_code == 201
+    promise = {"change": "promise", "fractions": {"coffee": 0.4}, "segment": "DE"}
+    assert server.http.post("/v1/allocations/shop/changes", json=promise).status_code == 200
+    rounds = [{"features": {"country": "DE" if number % 3 else "FR"}} for number in range(90)]
+    assert server.http.post("/v1/allocations/shop/decisions", json={"rounds": rounds}).status_code == 200
+    answer = audit(server, "shop")
+    with visiting() as seen:
+        table = seen.open("shop").get_by_role("table", name="Shares of the arms by segment")
+        for one in answer["segments"]:
+            row = table.get_by_role("row").filter(has=table.page.get_by_role("rowheader", name=one["segment"]))
+            expect(row.get_by_role("rowheader")).to_contain_text(f"{one['rounds']} round")
+            for line, plays, promised in zip(answer["lines"], one["plays"], one["promised"], strict=True):
+                cell = row.locator(f'[data-label="{line["arm"]}"]')
+                if one["rounds"]:
+                    expect(cell).to_contain_text(f"{100 * plays / one['rounds']:.3g}"[:4].rstrip("."))
+                assert (f"of {100 * promised:.1f}%" in cell.inner_text()) == (promised > 0)
+    assert [one["promised"] for one in answer["segments"]] == [[0.0, 0.4], [0.0, 0.0], [0.0, 0.0]]

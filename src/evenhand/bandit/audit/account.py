@@ -9,7 +9,7 @@ from functools import cached_property, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.bandit.audit.bounds import bounds_of
+from evenhand.bandit.audit.bounds import bounds_of, segments_of
 from evenhand.bandit.audit.differences import weighted_means
 from evenhand.bandit.audit.promises import caused, ledger_of
 from evenhand.bandit.changes import promises_of
@@ -22,7 +22,7 @@ from evenhand.inference.sequences import mean_rewards
 from evenhand.judgement import comparing
 from evenhand.judgement.keeping import keeping_of, keeping_within
 from evenhand.judgement.sentences import CLOSE, WHOLE
-from evenhand.messages.lines import DeficitExcerpt, History
+from evenhand.messages.lines import DeficitExcerpt, History, SegmentLine
 from evenhand.messages.words import masks
 
 Places = NDArray[np.intp]
@@ -85,6 +85,7 @@ class Account:
         self.fault_within = "" if segments is None else segments.fault(segments.shares, policy, self.active)
         self.premise_within = "" if segments is None or self.fault_within else segments.premise(policy, self.active)
 
+        self.segmented = "" if record.segments is None else record.segments.feature
         self.missed = counts.missed  # rounds in which an arm was not available
         self.seen: Array = state.round - record.returned - counts.added  # rounds that an arm has been there for
         self.rounds = state.round - record.returned  # that count: without those that leases gave back
@@ -120,6 +121,10 @@ class Account:
         known, sums = self.known[places], self.sums[places]
         value = np.divide(sums, known, out=np.full(len(known), np.nan), where=known > 0.0)
         return value, *mean_rewards(self.pulls[places], self.certain[places], sums, self.limits)
+
+    def segments_of(self, places: Places) -> tuple[SegmentLine, ...]:
+        """What some arms got in each segment of the rounds."""
+        return segments_of(self._record, places)
 
     @cached_property
     def scores(self) -> Array | None:

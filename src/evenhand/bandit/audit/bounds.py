@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
@@ -10,9 +10,10 @@ import numpy as np
 from evenhand.bandit.ledger import InSegment
 from evenhand.bandit.record import Record
 from evenhand.bandit.segments import Segments
-from evenhand.messages.lines import BoundLine
+from evenhand.messages.lines import BoundLine, SegmentLine
 from evenhand.policy.accounts import Accounts
 from evenhand.policy.groups import Bounds, caps_of, floors_of, membership
+from evenhand.policy.part import Places
 
 
 def bounds_of(record: Record) -> tuple[BoundLine, ...]:
@@ -35,6 +36,24 @@ def _within(record: Record, segments: Segments) -> Iterator[BoundLine]:
         owed, share = segments.owed(row).item(arm), made / rounds if rounds else None
         arms = (record.names[arm],)
         yield BoundLine(arms[0], "segment", arms, least, None, since, rounds, made, share, owed, None, segment=name)
+
+
+def segments_of(record: Record, places: Places) -> tuple[SegmentLine, ...]:
+    """What some arms got in each segment."""
+    segments = record.segments
+    if segments is None:
+        return ()
+    counts = (segments.plays, segments.shares, segments.known, segments.sums)
+    rows = zip(segments.names, segments.rounds, *(table[:, places].tolist() for table in counts), strict=True)
+    return tuple(
+        SegmentLine(name, int(rounds), whole(plays), tuple(shares), whole(known), tuple(sums))
+        for name, rounds, plays, shares, known, sums in rows
+    )
+
+
+def whole(numbers: Sequence[float]) -> tuple[int, ...]:
+    """Counts as whole numbers."""
+    return tuple(map(int, numbers))
 
 
 def _groups(record: Record) -> Iterator[BoundLine]:

@@ -77,6 +77,8 @@ def audit(account: Account, limit: int | None, now: float) -> Audit:
         rewards=tuple(account.limits),
         window=account.window,
         missing=account.missing,  # type: ignore[arg-type]  # one of the three, as the record checks
+        segmented=account.segmented,
+        segments=account.segments_of(places),
     )
 
 

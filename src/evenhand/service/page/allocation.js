@@ -9,6 +9,7 @@ import { History } from './history.js';
 import { Learned, Remembered } from './learned.js';
 import { Looks } from './looks.js';
 import { where } from './route.js';
+import { Segments } from './segments.js';
 import { Settings } from './settings.js';
 import { byMerit, takesTotals } from './states.js';
 import { Resolved } from './stated.js';
@@ -79,6 +80,7 @@ class Details extends Component {
       ${audit.round === 0 && html`<${Undecided} name=${name} />`}
       <${Tiles} audit=${audit} described=${described} />
       <${Arms} ...${{ audit, name, service }} retired=${described.retired} loaded=${loaded} onMore=${onMore} ...${view} />
+      <${Segments} audit=${audit} />
       <${Stopping} ...${{ name, audit, service }} />
       <${Learned} audit=${audit} />
       <${Remembered} audit=${audit} />

@@ -95,8 +95,8 @@ function Figures({ bounds }) {
   const head = ([field, text]) => html`<th role="columnheader" scope="col" class=${look(field)} key=${field}>${say(text)}</th>`;
   const cell = (line) => ([field, text, show]) =>
     html`<td role="cell" class=${look(field)} data-field=${field} data-label=${say(text.toLowerCase())}>${show(line)}</td>`;
-  const row = (line) => html`<tr role="row" key=${line.kind + line.name}>
-    <th role="rowheader" scope="row"><${Name} of=${line.name} /></th>${COLUMNS.map(cell(line))}</tr>`;
+  const row = (line) => html`<tr role="row" key=${`${line.kind} ${line.segment} ${line.name}`}>
+    <th role="rowheader" scope="row"><${Name} of=${line.name} />${line.segment && html`${' '}<span class="soft">in <${Name} of=${line.segment} /></span>`}</th>${COLUMNS.map(cell(line))}</tr>`;
   return html`
     <p class="note">A negative number of plays means ahead of the promise, or below the largest share.</p>
     <div class="scroll" role="region" aria-label="Table of groups and caps" tabindex="0">
