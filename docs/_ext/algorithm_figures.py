@@ -97,7 +97,7 @@ TRIALS = {
     ),
     "contextual": Trial(
         Environment(
-            Linear([[0.5, 0.15, 0.0], [0.5, -0.15, 0.0], [0.5, 0.0, 0.2], [0.55, 0.0, 0.0]], noise=None),
+            Linear([[0.5, 0.15, 0.0], [0.5, -0.15, 0.0], [0.5, 0.0, 0.2], [0.55, 0.0, 0.0]], noise="coins"),
             contexts=Normal(2),
         ),
         "regret",
@@ -106,6 +106,7 @@ TRIALS = {
         arms=["0.5 + 0.15x", "0.5 − 0.15x", "0.5 + 0.2y", "0.55"],
     ),
 }
+TRIALS["contextual_fair"] = TRIALS["contextual"]
 
 
 def main(folder: Path) -> None:

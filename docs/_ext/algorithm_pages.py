@@ -44,6 +44,7 @@ GROUPS = {
     "anonymous": "Anonymous sums",
     "drift": "Means that change",
     "contextual": "No promise, by features",
+    "contextual_fair": "Fair in every situation, by features",
 }
 KIND_HEAD = ["algorithm", "measured", "plays missing"]
 #: Columns of the table of all algorithms; those with a list of values can be filtered.

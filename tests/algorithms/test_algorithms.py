@@ -200,6 +200,12 @@ VARIANTS: dict[str, list[dict[str, Any]]] = {
         {"model": "hybrid"},
         {"discount": 0.9},
     ],
+    "fairx_lin_ts": [
+        {"merit": MERIT},
+        {"merit": STEEP, "model": "shared", "ridge": 0.1, "scale": "theorem", "cap": True},
+    ],
+    "fair_greedy": [{}, {"model": "shared", "ridge": 0.1, "window": 7}],
+    "ridge_fair": [{}, {"model": "shared", "ridge": 0.1, "delta": 0.2, "norm": 2.0}],
     "logistic_ts": [{}, {"model": "shared", "ridge": 0.1, "scale": 0.5}],
     "f_tas_merit": [{"merit": MERIT}, {"merit": STEEP, "part": 1.0, "mixing": 0.0, "power": 0.3}],
 }

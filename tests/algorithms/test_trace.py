@@ -61,7 +61,7 @@ GROUPS = [
     {"name": "cold", "arms": [0, 2], "at_least": 0.1, "at_most": 0.9},
 ]
 #: The only algorithms that play in the world with features, and in no other.
-BY_FEATURES = ("lin_ucb", "otf_lin_ucb", "lin_ts", "logistic_ts")
+BY_FEATURES = ("lin_ucb", "otf_lin_ucb", "lin_ts", "logistic_ts", "fair_greedy", "ridge_fair", "fairx_lin_ts")
 #: Parameters by algorithm, with a variant after the colon.
 CASES: dict[str, dict[str, Any]] = {
     **{name: {} for name in ("ucb1", "ucb", "thompson", "cucb_d", "mp_ts_d", "opse", "ars_ucb", "ars_exp3", "exp3")},
@@ -101,6 +101,7 @@ CASES: dict[str, dict[str, Any]] = {
     "glr_klucb:all": {"exploration_share": 0.2, "scope": "all"},
     "floor_ts:clip": {"fractions": SHARES, "rule": "clip"},
     **{name: {} for name in BY_FEATURES},
+    "fairx_lin_ts": {"merit": MERIT},
     "lin_ucb:hybrid": {"model": "hybrid", "radius": "theorem"},
     "lin_ts:shared": {"model": "shared", "discount": 0.95},
 }

@@ -85,6 +85,19 @@ FULL: dict[str, list[dict[str, Any]]] = {
             "scale": 0.25,
         },
         {"kind": "logistic_ts", "model": "shared", "ridge": 0.5, "scale": 0.25},
+        {
+            "kind": "chain",
+            "index": {
+                "kind": "lin_ucb",
+                "model": "shared",
+                "ridge": 0.5,
+                "evidence": {"kind": "received"},
+                "delta": 0.1,
+                "radius": "theorem",
+                "norm": 2.0,
+                "cutoff": None,
+            },
+        },
         {"kind": "exponential_weights", "mixing": {"kind": "constant", "gamma": 0.25}, "scale": 3.5},
         {
             "kind": "window_weights",
@@ -113,8 +126,10 @@ FULL: dict[str, list[dict[str, Any]]] = {
         {"kind": "deficit_bonus", "fractions": [0.1, 0.2], "rate": {"per_lane": LANES}, "shape": "soft"},
         {"kind": "virtual_queue", "fractions": [0.1], "eta": "inf", "weights": [1.0, 2.0], "queue": "recursive"},
         {"kind": "virtual_queue", "fractions": [0.1, 0.2], "eta": 2.5, "weights": [0.5], "queue": "exact"},
+        {"kind": "virtual_queue", "fractions": [0.1], "eta": "auto_sqrt", "weights": [1.0], "queue": "recursive"},
         {"kind": "guaranteed_shares", "fractions": [0.1, 0.2], "rest": "all"},
         {"kind": "merit_shares", "merit": POWER, "cap": True},
+        {"kind": "group_rank", "window": 50},
         {"kind": "mixing", "mixing": {"kind": "for_choices", "choices": 77.0}},
         {"kind": "floor_shares", "fractions": [0.1, 0.2], "rule": "clip"},
         {"kind": "identifying_shares", "fractions": [0.1, 0.2], "mixing": 0.4, "power": 0.3},
@@ -137,6 +152,8 @@ FULL: dict[str, list[dict[str, Any]]] = {
     ],
     "selection": [
         {"kind": "top_m", "plays": 3, "ties": "fewest"},
+        {"kind": "inverse_gap", "gamma": "auto", "plays": 1},
+        {"kind": "inverse_gap", "gamma": 7.5, "plays": 1},
         {"kind": "categorical", "plays": 1},
         {
             "kind": "exploration_floor",
@@ -212,7 +229,9 @@ def test_no_argument_is_at_its_default_everywhere() -> None:
                 continue
             for name in set(used[0]) - {"kind"} - required:
                 default = plain(getattr(build(slot, {key: used[0][key] for key in ("kind", *required)}), name))
-                assert any(table[name] != default for table in used) or (kind, name) == ("categorical", "plays")
+                assert any(table[name] != default for table in used) or (
+                    name == "plays" and kind in ("categorical", "inverse_gap")
+                )
 
 
 def test_rows_of_lanes_and_infinity_come_back_as_what_they_were() -> None:

@@ -47,6 +47,7 @@ PARTS: dict[str, list[dict[str, Any]]] = {
         {"kind": "lin_ucb", "model": "shared", "evidence": "pessimistic", "cutoff": 5, "radius": "theorem"},
         {"kind": "lin_ts", "model": "hybrid"},
         {"kind": "logistic_ts"},
+        {"kind": "chain", "index": {"kind": "lin_ucb", "radius": 0.5}},
         {"kind": "lin_ts", "evidence": {"kind": "forgetting", "discount": 0.9}, "scale": "theorem"},
     ],
     "fairness": [
@@ -60,6 +61,7 @@ PARTS: dict[str, list[dict[str, Any]]] = {
         {"kind": "guaranteed_shares", "fractions": SHARES},
         {"kind": "guaranteed_shares", "fractions": SHARES, "rest": "all"},
         {"kind": "merit_shares", "merit": MERIT},
+        {"kind": "group_rank", "window": 10},
         {"kind": "mixing", "mixing": 0.1},
         {"kind": "bounded_shares", "fractions": SHARES, "caps": [0.4, 1.0, 1.0, 1.0], "groups": [GROUP]},
         {"kind": "floor_shares", "fractions": SHARES},

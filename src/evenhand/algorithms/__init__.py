@@ -26,6 +26,9 @@ from evenhand.algorithms.contextual import lin_ts as lin_ts
 from evenhand.algorithms.contextual import lin_ucb as lin_ucb
 from evenhand.algorithms.contextual import logistic_ts as logistic_ts
 from evenhand.algorithms.contextual import otf_lin_ucb as otf_lin_ucb
+from evenhand.algorithms.contextual_fair import fair_greedy as fair_greedy
+from evenhand.algorithms.contextual_fair import fairx_lin_ts as fairx_lin_ts
+from evenhand.algorithms.contextual_fair import ridge_fair as ridge_fair
 from evenhand.algorithms.drift import d_ts as d_ts
 from evenhand.algorithms.drift import d_ucb as d_ucb
 from evenhand.algorithms.drift import discount_for as discount_for

@@ -33,6 +33,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "evenhand.policy.best_chance",
         "evenhand.policy.reward_rates",
         "evenhand.policy.contextual",
+        "evenhand.policy.chain",
         "evenhand.policy.logistic",
     ),
     "evidence": ("evenhand.policy.evidence", "evenhand.policy.forgetting", "evenhand.policy.since_change"),
@@ -42,6 +43,7 @@ HOMES: dict[str, tuple[str, ...]] = {
         "evenhand.policy.virtual_queue",
         "evenhand.policy.groups",
         "evenhand.policy.floor_shares",
+        "evenhand.policy.group_rank",
     ),
     "merit": ("evenhand.policy.merit",),
     "selection": (

@@ -121,6 +121,7 @@ class Decision:
     hold: Any = None  # what chance decided of how long the choice lasts, for the hold; None: nothing
     # (…, 1) the largest score compared less the smallest, cut to [0, 1]; None: no part asks for it
     spread: Array | None = None
+    scores: Array | None = None  # (…, arms) that were compared; None: no part asks for them
     situation: Array | None = None  # (…, d) as observed; None: the policy goes by no features
     arms: Array | None = None  # (…, arms, d_arm) as observed
 

@@ -92,8 +92,7 @@ class Feature(Part, ABC):
             How often there was what `put` returns.
         """
         notes: Counter[Note] = Counter()
-        plain_types = isinstance(values, np.ndarray) and values.ndim == 1  # those of Python are quicker
-        for place, value in enumerate(values.tolist() if plain_types else values):
+        for place, value in enumerate(values):
             try:
                 note = self.put(value, table[place], at)
             except EvenhandError as error:
@@ -211,8 +210,7 @@ class Number(Feature):
             inside[blank] = self.missing
             table[:, at + 1] = blank
         table[:, at] = (inside - self.low) / (self.high - self.low)
-        notes: dict[Note, int] = {"cut": int(((inside != numbers) & ~blank).sum()), "missing": int(blank.sum())}
-        return +Counter(notes)
+        return _counted("cut", np.count_nonzero((inside != numbers) & ~blank), blank.sum())
 
     def segments(self, name: str, cuts: Sequence[float] = ()) -> tuple[str, ...]:
         """A range between two cuts each; a value that is missing falls into that of ``missing``."""
@@ -245,10 +243,24 @@ def _few(length: Any) -> int:
     return validate.whole("", length, high=LARGEST)
 
 
+def _length(value: Any) -> str:
+    """How long a list is, or the shape of an array with several axes."""
+    return (
+        f"an array of shape {value.shape}" if np.ndim(value) > 1 and hasattr(value, "shape") else f"{np.size(value):,}"
+    )
+
+
 def _without_cuts(name: str, cuts: Sequence[float]) -> None:
     """Refuse cuts of what is not a number."""
     if cuts:
         raise EvenhandError(f"must be left out: {name!r} is not a number", "cuts")
+
+
+def _counted(note: Note, times: Any, missing: Any) -> Counter[Note]:
+    """How often there was something, and how often a value was missing; only what there was."""
+    notes: Counter[Note] = Counter()
+    notes[note], notes["missing"] = int(times), int(missing)
+    return +notes
 
 
 def _levels(levels: Any) -> tuple[str, ...]:
@@ -365,13 +377,17 @@ class Category(Feature):
         return None if place < len(self.levels) else "missing" if value in (None, "") else "unknown"
 
     def put_all(self, values: Any, table: Array, at: int, faults: Faults) -> Counter[Note]:
-        """All at once where all are names that are known."""
-        names = set(map(type, values)) <= {str}
-        places = [self._places.get(value, -1) for value in values] if names else [-1]
-        if -1 in places:
+        """All at once where all are names."""
+        if set(map(type, values)) - {str, type(None)}:
             return Feature.put_all(self, values, table, at, faults)
-        table[np.arange(len(places)), at + np.array(places, dtype=np.intp)] = 1.0
-        return Counter()
+        last = len(self.levels)
+        places = np.fromiter((self._places.get(value, last) for value in values), dtype=np.intp, count=len(values))
+        others = np.flatnonzero(places == last)
+        if len(others) and self.unknown == "error":
+            return Feature.put_all(self, values, table, at, faults)
+        table[np.arange(len(places)), at + places] = 1.0
+        blank = sum(not values[place] for place in others)
+        return _counted("unknown", len(others) - blank, blank)
 
 
 @part("feature", "flag")
@@ -462,15 +478,20 @@ class Vector(Feature):
 
     def _checked(self, value: Any) -> Array:
         """The numbers of one vector, checked."""
-        array = value if isinstance(value, np.ndarray) else None
-        if not isinstance(value, list | tuple | np.ndarray) or (array is not None and array.ndim != 1):
+        if not isinstance(value, list | tuple | np.ndarray):
             raise EvenhandError(f"must be a list of {number_of(self.length, 'number')}, got {shown(value, 40)}")
-        if len(value) != self.length:
-            raise EvenhandError(f"must be a list of {number_of(self.length, 'number')}, got {len(value):,}")
+        if np.ndim(value) == 0 or len(value) != self.length:
+            raise EvenhandError(f"must be a list of {number_of(self.length, 'number')}, got {_length(value)}")
+        array = value if isinstance(value, np.ndarray) else None
         if array is None and not set(map(type, value)) - PLAIN:
             with suppress(OverflowError):
                 array = np.array(value, dtype=float)
-        if array is not None and array.dtype.kind in "iuf" and (np.abs(array) <= LARGEST_ENTRY).all():
+        if (
+            array is not None
+            and array.dtype.kind in "iuf"
+            and array.ndim == 1
+            and (np.abs(array) <= LARGEST_ENTRY).all()
+        ):
             return array
         faults = []
         for place, one in enumerate(value):

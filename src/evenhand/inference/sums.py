@@ -218,7 +218,7 @@ def weighted_mean(arm: Scores, rounds: Array, confidence: float = CONFIDENCE) ->
     Example:
         >>> tea = Scores(*map(np.array, [2000.0, 1200.0, 4000.0, 2400.0, 2400.0]), least=0.5)
         >>> np.round(weighted_mean(tea, np.array(2000.0)), 3)
-        array([0.534, 0.664])
+        array([0.531, 0.669])
     """
     plays, squares = arm.plays - arm.rewards, arm.plays_squared - 2.0 * arm.rewards_squared + arm.squares
     missed = replace(arm, rewards=plays, rewards_squared=arm.plays_squared - arm.rewards_squared, squares=squares)

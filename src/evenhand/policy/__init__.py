@@ -13,6 +13,7 @@ from evenhand.core.lazy import lazy
 if TYPE_CHECKING:
     from evenhand.policy.accounts import owed as owed
     from evenhand.policy.best_chance import BestChance as BestChance
+    from evenhand.policy.chain import Chain as Chain
     from evenhand.policy.claim import Fairness as Fairness
     from evenhand.policy.claim import Ranking as Ranking
     from evenhand.policy.claim import Shares as Shares
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from evenhand.policy.fairness import NoPromise as NoPromise
     from evenhand.policy.floor_shares import FloorShares as FloorShares
     from evenhand.policy.forgetting import Forgetting as Forgetting
+    from evenhand.policy.group_rank import GroupRank as GroupRank
     from evenhand.policy.groups import BoundedShares as BoundedShares
     from evenhand.policy.hold import CustomSize as CustomSize
     from evenhand.policy.hold import EveryRound as EveryRound

@@ -193,7 +193,7 @@ class Fairness(PolicyPart, ABC):
 
     def refuses(self, policy: Composition) -> str | None:
         """Scores of another kind than it works with, and rounds without any."""
-        if self.traits.scaled and not (policy.hold.traits.idle and policy.schedule.traits.idle):
+        if (self.traits.scaled or self.traits.scored) and not (policy.hold.traits.idle and policy.schedule.traits.idle):
             return f"{type(self).__name__} needs scores in every round: use hold=EveryRound() and no schedule"
         takes, gives = self.traits.takes, policy.index.traits.gives or "means"
         if takes in ("", gives):

@@ -220,8 +220,8 @@ class Policy(Part):
 
     @cached_property
     def _scaled(self) -> bool:
-        """Whether a part needs the spread of the scores."""
-        return self.fairness.traits.scaled
+        """Whether a part needs the scores or their spread."""
+        return self.fairness.traits.scaled or self.fairness.traits.scored
 
     @cached_property
     def in_order(self) -> bool:
@@ -385,6 +385,7 @@ class Policy(Part):
         decision = Decision(state.round + 1, played, chances, observation.available, inclusion, chosen, chance)
         if self._scaled and score is not None:
             decision.spread = spread(score, observation.available)
+            decision.scores = score if self.fairness.traits.scored else None
         if self.contextual:
             decision.situation, decision.arms = observation.situation, observation.arms
         return decision

@@ -244,8 +244,13 @@ class LinUCB(LinearIndex):
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The upper confidence bound of every arm, (…, arms)."""
+        return self.interval(state, observation)[1]
+
+    def interval(self, state: State, observation: Observation) -> tuple[Array, Array]:
+        """The lower and the upper confidence bound of every arm, each (…, arms)."""
         parts = self._parts(state, observation)
-        return np.asarray(parts.means() + self._radius(parts, state) * np.sqrt(parts.squares()))
+        mean, reach = parts.means(), self._radius(parts, state) * np.sqrt(parts.squares())
+        return np.asarray(mean - reach), np.asarray(mean + reach)
 
     def _radius(self, parts: ScoreParts, state: State) -> Any:
         sums: Sums = state.index

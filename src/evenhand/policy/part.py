@@ -41,6 +41,7 @@ class Traits:
     named: bool = False  # whether it needs feedback that names the pull of each reward
     contextual: bool = False  # an index: whether it goes by features, and needs those of the pull of each reward
     scaled: bool = False  # a fairness part: whether it needs the spread of the scores in every decision
+    scored: bool = False  # a fairness part: whether it needs the scores themselves
     tests_delays: bool = False  # whether it tests if rewards depend on their delay
     # an index: whether it weighs a reward by the probabilities of the round in which it arrives, and so has to be shown
     # every round in order, also one in which nothing arrived
