@@ -13,6 +13,7 @@ is the same for every policy.
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from attrs import frozen
@@ -27,6 +28,9 @@ from evenhand.policy.shares import proportional
 from evenhand.theory.achievable import cutting_planes
 from evenhand.theory.bounded import Bounds, best_bounded_in
 from evenhand.theory.oracle import REDUCED_UP_TO, merits_of
+
+#: What was solved before: policies of one comparison mostly promise the same.
+_KNOWN: WeakKeyDictionary[Environment, dict[Any, Any]] = WeakKeyDictionary()
 
 
 @frozen(eq=False)
@@ -76,6 +80,19 @@ def in_context(
         penalties: (arms,), price of a missing play of each arm in the bounds; None for none.
         merit: by which shares are measured, if by any.
     """
+    arrays = weights, bounds.members.toarray(), bounds.floors, bounds.caps, penalties
+    key = plays, id(merit), *(None if one is None else one.tobytes() for one in arrays)
+    known = _KNOWN.setdefault(environment, {})
+    if key not in known:
+        known[key] = _solved(environment, plays, weights, bounds, penalties, merit)
+    found: tuple[InContext, Array] = known[key]
+    return found
+
+
+def _solved(
+    environment: Environment, plays: int, weights: Array, bounds: Bounds, penalties: Array | None, merit: Merit | None
+) -> tuple[InContext, Array]:
+    """What `in_context` returns."""
     means, chances = environment.law
     means, chances, available = _with_availability(means, chances, environment.availability)
     gains = means * weights

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evenhand.core.state import Array
+from evenhand.environment.world import Environment
 from evenhand.judgement.claims import Finding
 from evenhand.papers.experiment import CompletedRun, Experiment, ExperimentTable, PaperClaim, QuickSize, Runs, of_runs
 from evenhand.papers.panels import SIZE, lanes_of
 from evenhand.papers.verdicts import above, at, below, within
+from evenhand.policy.composition import Policy
 from evenhand.simulation.figures.panel import bars, grid, mean_and_reach
 from evenhand.theory.baseline import baseline_of
 
@@ -27,12 +30,17 @@ AIM = 0.97
 LAST = "over the last quarter of the rounds, when the model has learned"
 
 
+@lru_cache(maxsize=len(PARTS))
+def best_of(environment: Environment) -> float:
+    """The reward per round of the best policy that keeps the environment's promises."""
+    return float(np.asarray(baseline_of(Policy(), environment).best_fair))
+
+
 def part_of_best(run: CompletedRun, label: str) -> Array:
     """What a policy earned in the last quarter, as a part of what the best with the promises earns there, (lanes,)."""
-    best = baseline_of(run.setup.policies[label], run.setup.environment).best_fair
     rounds = run.setup.horizon // 4
     lost = at(run, label, "r_regret") - at(run, label, "r_regret", run.setup.horizon - rounds)
-    return np.asarray(1.0 - lost / (float(np.asarray(best)) * rounds))
+    return np.asarray(1.0 - lost / (best_of(run.setup.environment) * rounds))
 
 
 def near_the_best(runs: Runs) -> list[Finding]:
