@@ -296,6 +296,13 @@ def test_a_promise_is_paid_in_the_contexts_where_that_costs_least(promise: Any, 
     assert found.premises[0] == "rewards are linear in the features with noise of one size"
 
 
+def test_a_price_of_nothing_has_an_interval_that_holds_where_the_model_may_be_wrong() -> None:
+    """A promise of which the model has enough by itself, in a log of few rows and in one of many."""
+    few, many = (price(crossed(rounds)[0], {"fractions": {"tea": 0.3}}).curve[0] for rounds in (60, 4000))
+    assert (few.steady, few.low, many.steady, many.high) == (0.0, 0.0, 0.0, 0.0)
+    assert few.high > 0.05
+
+
 def test_it_is_said_in_which_situations_a_promise_is_paid() -> None:
     log, _ = crossed()
     says = price(log, {"fractions": {"tea": 0.7}}).sentences

@@ -25,6 +25,7 @@ from evenhand.messages.prices import PricePoint
 from evenhand.theory.bounded import best_shares_in, check_bounds
 
 CONTEXTS = 2000  # that stand for all, where there are more
+STEPS = 30  # most of them towards the upper end of an interval
 SORTED = 20_000_000  # numbers, up to which equal contexts are found
 PREMISES = ("rewards are linear in the features with noise of one size", "contexts come as in the log")
 
@@ -45,14 +46,14 @@ class FactsByFeatures(Facts):
         """Reward per round without a promise."""
         return float(self.chances @ (self.gains * self.free()).sum(axis=1))
 
-    def free(self) -> Array:
-        """(rounds, arms), what plays without a promise."""
-        worth = np.where(self.able, self.gains, -np.inf)
+    def free(self, more: Array | float = 0.0) -> Array:
+        """(contexts, arms), what plays without a promise where the model expects more, (contexts, arms)."""
+        worth = np.where(self.able, self.gains + more, -np.inf)
         best = np.argsort(np.argsort(-worth, axis=1, kind="stable"), axis=1, kind="stable") < self.plays
         return np.asarray(best & self.able, dtype=float)
 
     def played(self, table: Mapping[str, Any]) -> tuple[Array, Array]:
-        """(rounds, arms), what plays under a promise, and (arms,) what one more promised play of each arm costs."""
+        """(contexts, arms), what plays under a promise, and (arms,) what one more promised play of each arm costs."""
         bounds = self.bounds(table)
         if not bounds.names:
             return self.free(), np.zeros(len(self.names))
@@ -61,23 +62,43 @@ class FactsByFeatures(Facts):
         by_name = dict(zip(bounds.names, prices[: len(bounds.names)].tolist(), strict=True))
         return shares, np.array([by_name.get(f"arm {name!r}", 0.0) for name in self.names])
 
-    def error(self, played: Array) -> float:
-        """The standard error of what a difference of plays (rounds, arms) earns per round."""
-        squares = 0.0
-        for arm, cover in enumerate(self.cover):
-            weight = mean_features(self.known, self.chances[:, np.newaxis] * played, arm)
-            squares += float(weight @ cover @ weight)
-        return math.sqrt(max(squares, 0.0))
+    def earned(self, given: Array) -> tuple[float, float, Array]:
+        """What a difference of plays (contexts, arms) earns, its standard error, and gains that raise it by one such.
+
+        The last are (contexts, arms).
+        """
+        shares = self.chances[:, np.newaxis] * given
+        features = np.array([mean_features(self.known, shares, arm) for arm in range(len(self.names))])
+        weights = np.einsum("kij,kj->ki", self.cover, features)
+        error = math.sqrt(max(float((features * weights).sum()), 0.0))
+        return float((shares * self.gains).sum()), error, self.known.applied(weights) / max(error, 1e-300)
+
+    def most(self, kept: Array) -> float:
+        """The most that it can cost to play so, (contexts, arms), with weights in the ellipsoid of their errors.
+
+        By steps to the weights at which the present difference costs most, and to what is then the best: from the best
+        by the model, and from each arm, since there the difference is not 0.
+        """
+        highest = 0.0
+        for start in (np.zeros(len(self.names)), *1e9 * np.eye(len(self.names))):
+            given, value = self.free(start) - kept, -math.inf
+            for _ in range(STEPS):
+                cost, error, more = self.earned(given)
+                if cost + self.radius * error <= value:
+                    break
+                value, given = cost + self.radius * error, self.free(self.radius * more) - kept
+            highest = max(highest, value)
+        return highest
 
     def steady(self, words: str, table: Mapping[str, Any]) -> tuple[PricePoint, Array]:
         """What a promise costs in the long run, and (arms,), what one more promised play of each arm costs."""
         if "merit" in table:
             raise EvenhandError("shares by merit have no price where rewards go by features: promise shares of rounds")
         kept, duals = self.played(table)
-        given = self.free() - kept
-        cost, width = max(float(self.chances @ (self.gains * given).sum(axis=1)), 0.0), self.radius * self.error(given)
+        cost, error, _ = self.earned(self.free() - kept)
+        low, high = max(cost - self.radius * error, 0.0), max(self.most(kept), cost)
         shares = dict(zip(self.names, (self.chances @ kept).tolist(), strict=True))
-        return PricePoint(words, cost, max(cost - width, 0.0), cost + width, None, None, None, None, shares), duals
+        return PricePoint(words, max(cost, 0.0), low, high, None, None, None, None, shares), duals
 
     def paid(self, words: str, table: Mapping[str, Any]) -> list[str]:
         """What part of the cost is paid in each segment of the categories and flags of the situation."""
