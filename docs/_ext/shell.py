@@ -20,6 +20,8 @@ BLOCK = re.compile(r"(?:^<!-- (not run|run first): ([^\n]+) -->\n+)?^```sh\n(.*?
 SERVE = re.compile(r"^(evenhand serve.*)$", flags=re.MULTILINE)
 READY = "for _ in $(seq 300); do curl -sf http://127.0.0.1:8000/readyz > /dev/null && break; sleep 0.2; done"
 PATIENCE = 300  # seconds for a page
+#: What was downloaded before is there, and nothing is compiled before it is loaded: 0 is pip's word for yes.
+PIP = {"PIP_CACHE_DIR": str(Path.home() / ".cache/pip"), "PIP_NO_COMPILE": "0"}
 
 
 def scripts() -> Iterator[tuple[str, str]]:
@@ -47,7 +49,7 @@ def main() -> int:
         for page, commands in scripts():
             folder = Path(place) / page.replace("/", "-")
             shutil.copytree(clone, folder)
-            environment = {"PATH": f"{place}/venv/bin:/usr/local/bin:/usr/bin:/bin", "HOME": place}
+            environment = {"PATH": f"{place}/venv/bin:/usr/local/bin:/usr/bin:/bin", "HOME": place, **PIP}
             command = ["bash", "-c", commands]
             done = subprocess.run(
                 command, cwd=folder, env=environment, timeout=PATIENCE, capture_output=True, text=True
