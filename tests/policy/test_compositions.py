@@ -12,6 +12,7 @@ import pytest
 from evenhand import Policy
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import build, kinds
+from evenhand.policy.best_chance import BestChance
 from evenhand.simulation.promises import COLUMNS, heard, promise_is_kept, seen
 from tests.thinned import thinned
 
@@ -185,3 +186,28 @@ def test_there_are_compositions_of_every_kind_of_part() -> None:
 def test_no_kind_is_left_out(slot: str) -> None:
     own = {name for name, cls in kinds(slot).items() if cls.__module__.startswith("evenhand.policy.")}
     assert {table["kind"] for table in PARTS[slot]} == own
+
+
+@pytest.mark.parametrize("index", BUILT["index"], ids=lambda one: type(one).__name__)
+def test_arms_play_as_often_as_propensities_say(index: Any) -> None:
+    """In many lanes with pasts of their own; where scores are drawn within a floor, given these."""
+    lanes, checked = 100 if isinstance(index, BestChance) else 1500, 0  # which integrates for every lane
+    for fairness, selection in itertools.product(BUILT["fairness"], BUILT["selection"]):
+        try:
+            policy = Policy(index, fairness, selection)
+            state = policy.start(ARMS, lanes, columns=COLUMNS if policy.contextual else None)
+        except EvenhandError:
+            continue
+        rng, world = np.random.default_rng(5), np.random.default_rng(6)
+        for _ in range(2):
+            decision = policy.decide(state, seen(policy, state, world), rng)
+            policy.observe(state, heard(decision, (world.random((lanes, ARMS)) < 0.5) & decision.played), rng)
+        decision = policy.choose(state, seen(policy, state, world), rng)
+        if decision.propensities is None:
+            assert policy.draws, policy
+            continue
+        chance = np.asarray(decision.propensities, dtype=float)
+        gap, noise = (decision.played - chance).sum(axis=0), np.sqrt((chance * (1.0 - chance)).sum(axis=0))
+        assert (np.abs(gap) <= 5.0 * noise + 1e-6).all(), policy
+        checked += 1
+    assert checked > 0

@@ -79,7 +79,7 @@ def fair_greedy(*, model: str = "disjoint", ridge: float = 1.0, window: int = 10
 def ridge_fair(*, model: str = "disjoint", ridge: float = 1.0, delta: float = 0.05, norm: float = 1.0) -> Policy:
     """RidgeFair: in no round is an arm more likely to play than one whose expected reward is larger.
 
-    equal chances for the chain of intervals ``θ̂ᵀφ ± β |φ|_{V⁻¹}`` that begins with the highest upper end
+    ``p_a = 1{a ∈ C}/|C|``, C the chain of intervals ``θ̂ᵀφ ± β |φ|_{V⁻¹}`` that begins with the highest upper end
 
     Promise: if the reward is linear with a θ of length at most S, then with probability 1 − δ no arm is in any round
         more likely to play than a better one. The price is that nearly all arms play alike for long.
