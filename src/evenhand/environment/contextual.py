@@ -47,7 +47,7 @@ class ContextualRewards(Rewards):
 
     @abstractmethod
     def draw_given(self, rng: np.random.Generator, means: Array) -> NDArray[Any]:
-        """Rewards with these means, of their shape.
+        """Rewards with these means, (rounds, lanes, arms).
 
         Args:
             rng: the environment's random stream for rewards.

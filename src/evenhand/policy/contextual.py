@@ -247,7 +247,12 @@ class LinUCB(LinearIndex):
         return self.interval(state, observation)[1]
 
     def interval(self, state: State, observation: Observation) -> tuple[Array, Array]:
-        """The lower and the upper confidence bound of every arm, each (…, arms)."""
+        """The lower and the upper confidence bound of every arm, each (…, arms).
+
+        Args:
+            state: of the policy.
+            observation: what is known of the round.
+        """
         parts = self._parts(state, observation)
         mean, reach = parts.means(), self._radius(parts, state) * np.sqrt(parts.squares())
         return np.asarray(mean - reach), np.asarray(mean + reach)
