@@ -208,3 +208,18 @@ def test_rounds_of_a_batch_are_all_checked_first(shop: Store) -> None:
     ]
     assert count(shop.database, "features") == 0
     assert shop.run("shop", Describe()).round == 0
+
+
+def test_a_reward_for_erased_features_counts_and_the_event_says_that_nothing_was_learned(
+    shop: Store, again: Any, lite: Database
+) -> None:
+    (decision,) = shop.run("shop", Decide(rounds=(seen(1),))).decisions
+    shop.close()
+    change_rows(lite, "DELETE FROM features")
+    store = again()
+    answer = store.run("shop", Reward([(decision.id, {decision.names[0]: 1.0})]))
+    assert [one.status for one in answer.results] == ["accepted"]
+    assert sum(line.received for line in store.run("shop", ReadAudit()).lines) == 1
+    with lite.transaction(writes=False) as connection:
+        (body,) = connection.execute(text("SELECT body FROM events WHERE kind = 'reward'")).scalars()
+    assert json.loads(body)["unlearned"] is True

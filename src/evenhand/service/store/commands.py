@@ -317,11 +317,14 @@ def _observe_one(context: CommandContext, decision: str, arm: str, reward: float
 
 def _observe(context: CommandContext, decision: str, rewards: Mapping[str, float]) -> dict[str, RewardStatus]:
     """The statuses of rewards by arm; those that are new are recorded."""
-    statuses = observe(context.allocation.bandit, decision, rewards, context.now)
+    bandit = context.allocation.bandit
+    round = round_of(bandit, decision)
+    unlearned = {} if round is None or not bandit.erased([round]) else {"unlearned": True}
+    statuses = observe(bandit, decision, rewards, context.now)
     new = {arm: float(rewards[arm]) for arm, status in statuses.items() if status != "duplicate"}
     if new:
         late = [arm for arm in new if statuses[arm] == "late"]
-        context.record("reward", int(decision), {"rewards": new, "late": late})
+        context.record("reward", int(decision), {"rewards": new, "late": late, **unlearned})
     return statuses
 
 
