@@ -521,3 +521,11 @@ def test_an_eta_that_follows_the_scores_is_a_fact_of_the_decision() -> None:
         spreads.append(facts["spread"])
         bandit.observe(decision.id, {decision.names[0]: float(rng.random())}, now=0.0)
     assert mean > 0.0
+
+
+def test_the_audit_says_which_features_are_often_not_as_declared() -> None:
+    bandit = of(SITUATION)
+    for place in range(40):
+        bandit.decide({"country": "DE" if place % 2 else "IT", "age": 130 if place == 0 else 30}, now=0.0)
+    (warning,) = [one for one in bandit.audit(now=0.0).warnings if "declare" in one]
+    assert warning.startswith("country had a value that is not declared 20 times in 40 rounds")

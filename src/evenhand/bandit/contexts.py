@@ -19,6 +19,8 @@ from evenhand.features import Features
 from evenhand.features.declaration import as_features
 
 Places = NDArray[np.intp]
+OFTEN = 0.05  # values per round from which on an audit says that they were cut, unknown or missing
+NOTED = {"cut": "was beyond its range and cut", "unknown": "had a value that is not declared", "missing": "was missing"}
 NEW = -1  # in the place of a column that was not declared before
 
 
@@ -180,6 +182,14 @@ class Contexts:
         played = (len(pull.values) - widths[0]) // widths[1] if widths[1] else 0
         if self.segments is not None:
             self.segments.learn(self.segments.of(self.split(pull, played)[0]), place, reward)
+
+    def doubts(self, rounds: int) -> list[str]:
+        """Features that were often not as they are declared, each in a sentence without the full stop."""
+        return [
+            f"{name} {NOTED[note]} {times:,} times in {rounds:,} rounds: declare it anew if that is not meant"
+            for (name, note), times in sorted(self.counts.items())
+            if times > OFTEN * rounds
+        ]
 
     def forget(self, rounds: Iterable[int]) -> None:
         """Forget the features of decisions of which no reward can arrive any more."""

@@ -83,6 +83,7 @@ class Account:
         segments = record.segments if record.segments is not None and record.segments.promised else None
         #: Why promises by segment and for all rounds cannot be kept together, or on which frequencies that rests.
         self.fault_within = "" if segments is None else segments.fault(segments.shares, policy, self.active)
+        self.doubts = [] if record.contexts is None else record.contexts.doubts(self.round)  # of features
         self.premise_within = "" if segments is None or self.fault_within else segments.premise(policy, self.active)
 
         self.segmented = "" if record.segments is None else record.segments.feature

@@ -60,7 +60,7 @@ def audit(account: Account, limit: int | None, now: float) -> Audit:
         arms=len(account.names),
         verdict=account.say(verdict(account, found)),
         fault=account.say(fault),
-        warnings=tuple(map(account.say, (*warnings, *filter(None, [account.premise_within])))),
+        warnings=tuple(map(account.say, (*warnings, *filter(None, [account.premise_within]), *account.doubts))),
         lines=lines,
         bounds=found.of_bounds(account.bounds[:BOUNDS]),
         delays=summarise(account.delays) if len(account.delays) else None,
