@@ -19,7 +19,18 @@ from numpy.random import Generator
 from evenhand import EvenhandError, Feedback, Observation, Policy, dump, restore
 from evenhand.core.cohorts import Answers
 from evenhand.core.state import Array, State, rows
-from evenhand.policy import Forgetting, LinTS, LinUCB, Mature, Pessimistic, TopM
+from evenhand.policy import (
+    Committed,
+    Forgetting,
+    LinTS,
+    LinUCB,
+    Mature,
+    MatureBeta,
+    Mean,
+    Pessimistic,
+    TopM,
+    UntilDisproved,
+)
 from evenhand.policy.factors import RENEWAL, Roots, exact_norm
 
 Log: TypeAlias = list[tuple[Any, int, float]]  # features, played arm, reward
@@ -407,6 +418,9 @@ def test_a_ridge_that_is_too_small_for_the_features_is_refused(value: float) -> 
         (lambda: Policy(LinUCB("hybrid")).start(3, columns=(5, 0)), "model='disjoint'"),
         (lambda: Policy(LinUCB()).start(10_000, columns=(400, 0)), "model='shared' or 'hybrid', or fewer features"),
         (lambda: Policy(LinUCB()).start(3), "features"),
+        (lambda: Mean(LinUCB(), LinUCB(ridge=2.0)), "share one memory"),
+        (lambda: Committed(LinUCB(), 5), "index of counts"),
+        (lambda: UntilDisproved(LinUCB(), MatureBeta()), "index of counts"),
     ],
 )
 def test_refusals_name_the_remedy(make: Callable[[], object], message: str) -> None:

@@ -48,7 +48,9 @@ def weighing_of(evidence: Evidence) -> Weighing:
 def shape_of(shape: Shape) -> FeatureShape:
     """A shape that knows the numbers of columns."""
     if not isinstance(shape, FeatureShape):
-        raise EvenhandError("goes by features: start the policy with their numbers of columns", "index")
+        raise EvenhandError(
+            "goes by features: start the policy with their numbers of columns, or use an index of counts here", "index"
+        )
     return shape
 
 

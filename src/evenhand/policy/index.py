@@ -351,7 +351,7 @@ class Mean(AroundIndex):
         second: another of the same type.
 
     Raises:
-        EvenhandError: the two are of different types.
+        EvenhandError: the two are of different types, or go by features.
 
     Example:
         >>> import numpy as np
@@ -372,6 +372,10 @@ class Mean(AroundIndex):
         if type(self.first) is not type(self.second):
             one, other = type(self.first).__name__, type(self.second).__name__
             raise EvenhandError(f"first and second must be indexes of one type, got {one} and {other}")
+        if self.first.traits.contextual:
+            raise EvenhandError(
+                "must be an index of counts, as the two share one memory: use one with features", "first"
+            )
         shared_evidence(self.first.evidence, self.second.evidence, "first and second")
 
     @property
