@@ -10,13 +10,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import numpy as np
 import pytest
 from numpy.random import Generator
 
 from evenhand import EvenhandError, Feedback, Observation, Policy, dump, restore
+from evenhand.bandit.saved import changed, difference
 from evenhand.core.cohorts import Answers
 from evenhand.core.state import Array, State, rows
 from evenhand.policy import (
@@ -24,6 +25,7 @@ from evenhand.policy import (
     Forgetting,
     LinTS,
     LinUCB,
+    LogisticTS,
     Mature,
     MatureBeta,
     Mean,
@@ -140,7 +142,8 @@ def test_sums_and_scores_in_fractions() -> None:
                 sums[place][i][j] += x[i] * x[j]
     assert state.index.own.tolist() == [[[float(one) for one in row] for row in matrix] for matrix in sums]
     assert state.index.own_rewards.tolist() == [[float(one) for one in row] for row in right]
-    score = policy.index.score(state, Observation(situation=np.array([0.25, 0.75])), rng)
+    seen, index = Observation(situation=np.array([0.25, 0.75])), cast(Any, policy.index)
+    score, squares = index.score(state, seen, rng), index._parts(state, seen).squares()  # those of LinTS, too
     for place in range(2):
         (a, b), (_, d) = sums[place]
         a, d = a + 1, d + 1
@@ -148,6 +151,8 @@ def test_sums_and_scores_in_fractions() -> None:
         det = a * d - b * b
         mean = (Fraction(1, 4) * (d * first - b * second) + Fraction(3, 4) * (a * second - b * first)) / det
         assert score[place] == pytest.approx(float(mean), abs=1e-15)
+        square = (Fraction(1, 16) * d - Fraction(6, 16) * b + Fraction(9, 16) * a) / det
+        assert squares[place] == pytest.approx(float(square), rel=1e-15)
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -215,6 +220,19 @@ def test_a_saved_state_has_the_same_sums_and_scores_and_no_cache(model: str) -> 
     assert json.dumps(dump(again)) == text
     assert again.index.solved is None
     np.testing.assert_allclose(policy.index.score(again, seen, rng), before, rtol=0, atol=1e-12)
+
+
+def test_a_state_that_is_changed_by_a_log_has_no_cache() -> None:
+    rng = np.random.default_rng(6)
+    policy = Policy(LinUCB())
+    state, _ = played(policy, 5, rng)
+    later = restore(state, dump(state))
+    for _ in range(3):
+        policy.observe(later, answered(features(rng), 1, 1.0), rng)
+    seen = features(rng)
+    policy.index.score(state, seen, rng)
+    changed(state.index, difference(state.index, later.index))
+    assert (policy.index.score(state, seen, rng) == policy.index.score(restore(later, dump(later)), seen, rng)).all()
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -426,6 +444,20 @@ def test_a_ridge_that_is_too_small_for_the_features_is_refused(value: float) -> 
 def test_refusals_name_the_remedy(make: Callable[[], object], message: str) -> None:
     with pytest.raises(EvenhandError, match=message):
         make()
+
+
+@pytest.mark.parametrize("index", [LinUCB("shared"), LogisticTS("shared")])
+def test_features_of_another_length_are_refused_and_change_nothing(index: Any) -> None:
+    policy, rng = Policy(index), np.random.default_rng(0)
+    state = policy.start(ARMS, columns=(SITUATION, ARM))
+    before = dump(state.index)
+    for columns in ((SITUATION + 1, ARM), (SITUATION, ARM + 1), (SITUATION, 0)):
+        seen = features(rng, columns=columns)
+        with pytest.raises(EvenhandError, match=r"have shapes? .*, this policy needs"):
+            policy.index.score(state, seen, rng)
+        with pytest.raises(EvenhandError, match=r"have shape .*, this policy needs"):
+            policy.index.after_feedback(state, answered(seen, 0, 1.0), rng)
+    assert dump(state.index) == before
 
 
 def test_counts_without_features_are_refused() -> None:

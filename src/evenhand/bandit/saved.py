@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, TypeVar
@@ -238,6 +238,9 @@ def changed(old: T, patch: Any) -> T:
         case {"fields": dict(parts)} if is_dataclass(old):
             for name, part in parts.items():
                 setattr(old, name, changed(getattr(old, name), part))
+            for one in fields(old):
+                if not one.compare:  # a cache, of what was
+                    setattr(old, one.name, None)
             return old
         case {"at": list(places), "to": values} if isinstance(old, np.ndarray):
             flat = old.reshape(-1)  # a view: the arrays of a state are contiguous
