@@ -223,3 +223,16 @@ def test_a_reward_for_erased_features_counts_and_the_event_says_that_nothing_was
     with lite.transaction(writes=False) as connection:
         (body,) = connection.execute(text("SELECT body FROM events WHERE kind = 'reward'")).scalars()
     assert json.loads(body)["unlearned"] is True
+
+
+def test_vectors_are_stored_once_and_come_back(store: Store, tmp_path: Path) -> None:
+    declared = {"situation": {"query": {"kind": "vector", "length": 3}, "age": FEATURES["situation"]["age"]}}
+    assert store.create("search", ["a", "b"], {"index": "lin_ts"}, features=declared, missing="never", seed=1)
+    rounds = [Round({"query": [0.1, -0.25, number / 8], "age": 40.0}) for number in range(6)]
+    store.run("search", Decide(rounds=rounds))
+    with store.database.transaction(writes=False) as connection:
+        (body,) = connection.execute(text("SELECT body FROM features WHERE round = 1")).scalars()
+    assert json.loads(body)[-2] == {"age": 40.0}
+    assert verify(store.database, redecide=True).faults == ()
+    write_log(store.database, "search", tmp_path / "log.csv", features=True)
+    assert json.loads(pd.read_csv(tmp_path / "log.csv")["query"].iloc[-1]) == [0.1, -0.25, 0.625]

@@ -90,7 +90,8 @@ class Allocation:
 
     def keep(self, round: int, pull: Pull, features: Any, arms: Any) -> str:
         """Keep the features of a decision, to be written with its event; their seal."""
-        self.features[round] = sealed = Sealed.of(pull, features, arms)
+        assert self.bandit.contexts is not None
+        self.features[round] = sealed = Sealed.of(pull, self.bandit.contexts, features, arms)
         return sealed.seal
 
     def fetch(self, connection: Connection, rounds: Iterable[int]) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import Connection
 
 from evenhand.bandit.audit.alarms import text
+from evenhand.bandit.contexts import Contexts
 from evenhand.bandit.decisions import estimated
 from evenhand.bandit.propensities import Propensities
 from evenhand.bandit.record import Record
@@ -276,6 +277,7 @@ def _pieces(
 class KnownFeatures:
     """What an allocation knows of features."""
 
+    contexts: Contexts
     names: tuple[str, ...]  # of those of the situation
     arms: Mapping[str, Mapping[str, Any]]  # of each arm, where arms have any
 
@@ -283,7 +285,7 @@ class KnownFeatures:
         """The arms that could play, a JSON list, with their features; and the cells of those of the situation."""
         if stored is None:
             return available, (None,) * len(self.names)
-        situation, given = stored.given()
+        situation, given = stored.given(self.contexts)
         if self.arms:
             able = {arm: {**self.arms[arm], **given.get(arm, {})} for arm in json.loads(available)}
             available = json.dumps(able)
@@ -308,7 +310,7 @@ def _known_features(database: Database, row: AllocationRow) -> KnownFeatures:
             f"a feature is called {taken[0]!r}, as a column of the log; export the log without features"
         )
     arms = dict(zip(allocation.bandit.names, contexts.arms, strict=True)) if contexts.features.arms else {}
-    return KnownFeatures(tuple(contexts.features.situation), arms)
+    return KnownFeatures(contexts, tuple(contexts.features.situation), arms)
 
 
 def _frame(rows: list[tuple[Any, ...]], features: tuple[str, ...]) -> pd.DataFrame:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sqlalchemy import Connection, delete, select
 
-from evenhand.bandit.contexts import Pull
+from evenhand.bandit.contexts import Contexts, Pull
 from evenhand.bandit.saved import DAMAGE
 from evenhand.core.errors import StateError
 from evenhand.service.json import encode
@@ -37,8 +37,13 @@ class Sealed(NamedTuple):
     body: str
 
     @classmethod
-    def of(cls, pull: Pull, features: Any, arms: Any) -> Sealed:
-        """The features of a decision, encoded and as they were given, with a salt of their own."""
+    def of(cls, pull: Pull, contexts: Contexts, features: Any, arms: Any) -> Sealed:
+        """The features of a decision, encoded and as they were given, with a salt of their own.
+
+        Vectors, which are encoded as they are, stand in it once.
+        """
+        if wide := vectors(contexts):
+            features = {name: value for name, value in features.items() if name not in wide}
         values = base64.b64encode(pull.values.astype("<f8").tobytes()).decode()
         return cls(token_hex(16), encode([pull.version, values, pull.noted, features, arms]).decode())
 
@@ -53,9 +58,12 @@ class Sealed(NamedTuple):
         numbers = np.frombuffer(base64.b64decode(values), dtype="<f8").astype(float)
         return Pull(version, numbers, tuple((name, what) for name, what in noted))
 
-    def given(self) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-        """The features of the situation and of arms, as they were given."""
+    def given(self, contexts: Contexts) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+        """The features of the situation and of arms, as they were given; no vectors of an earlier declaration."""
         features, arms = json.loads(self.body)[-2:]
+        pull, vectors_of = self.pull(), contexts.features.places
+        if pull.version == len(contexts.history):
+            features = (features or {}) | {name: pull.values[vectors_of(name)].tolist() for name in vectors(contexts)}
         return features or {}, arms or {}
 
     def checked(self, seal: str, round: int) -> Pull:
@@ -66,6 +74,11 @@ class Sealed(NamedTuple):
         except ValueError:
             pass
         raise StateError(f"the features of decision {round} were edited")
+
+
+def vectors(contexts: Contexts) -> list[str]:
+    """The features of the situation that are vectors."""
+    return [name for name, one in contexts.features.situation.items() if one.many_columns]
 
 
 def write(connection: Connection, id: int, rows: Mapping[int, Sealed]) -> None:
