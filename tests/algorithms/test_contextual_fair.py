@@ -11,7 +11,17 @@ from evenhand import EvenhandError, Observation, Policy, dump, restore
 from evenhand.algorithms.contextual_fair import fair_greedy, fairx_lin_ts, ridge_fair
 from evenhand.core.state import Array
 from evenhand.merit import Power
-from evenhand.policy import Chain, ExplorationFloor, GroupRank, HoldFor, LinTS, LinUCB, PowerSize
+from evenhand.policy import (
+    Chain,
+    ExplorationFloor,
+    GroupRank,
+    HoldFor,
+    InverseGap,
+    LinTS,
+    LinUCB,
+    PowerSize,
+    VirtualQueue,
+)
 from evenhand.policy.chain import chained
 from evenhand.policy.selection import DependentRounding
 from evenhand.policy.shares import proportional
@@ -151,3 +161,33 @@ def test_absent_arms_are_in_no_chain() -> None:
         assert not decision.played[:, 0].any()
     with pytest.raises(EvenhandError, match=r"index must have intervals, got LinTS\(.*: use LinUCB"):
         Chain(LinTS())
+
+
+# --- Shares in the long run
+
+
+@pytest.mark.parametrize("scale", [1.0, 0.03])
+@pytest.mark.parametrize(
+    "policy",
+    [
+        Policy(LinTS("shared", scale=0.3), VirtualQueue([0.2] * 3, "auto")),
+        Policy(LinUCB("shared", radius=0.3), VirtualQueue([0.2] * 3, "auto")),
+        Policy(LinUCB("shared", radius=0.0), VirtualQueue([0.2] * 3, "auto"), InverseGap()),
+        Policy(LinTS("shared", scale=0.3), VirtualQueue([0.2] * 3, "auto"), ExplorationFloor(0.05)),
+    ],
+    ids=["draws", "bounds", "inverse gaps", "draws within a floor"],
+)
+def test_queues_keep_shares_within_what_is_allowed_at_every_scale(policy: Policy, scale: float) -> None:
+    def world(rng: np.random.Generator) -> tuple[Array, Array, Array]:
+        situation, arms, means = tilted(rng)
+        return situation, arms, means * scale
+
+    worst, last, allowed = 0.0, np.inf, 0.0
+    for state, _, _ in rounds_of(policy, world, 800):
+        last = float((0.2 * state.round - state.tally.pulls).max())
+        allowed = policy.allowance(3, state.round, state) or 0.0
+        worst = max(worst, last / allowed)
+    assert 0.0 < worst < 1.0
+    assert last < 60.0
+    if not policy.selection.floor:  # which adds what chance can do
+        assert allowed < 3.0 * (1.0 + 20.0 * 25.0)

@@ -90,7 +90,7 @@ def test_wrappers_ask_what_they_wrap(monkeypatch: pytest.MonkeyPatch, name: str,
         given = [(3,)]
     answer = getattr(whole, member)(*given)
     assert asked.called
-    if not member.startswith("after_"):
+    if not member.startswith(("after_", "learn_pulls")):  # which return nothing
         assert answer == asked.return_value
 
 

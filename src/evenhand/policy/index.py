@@ -120,6 +120,11 @@ class AroundIndex(Around, Index):
         inner: Index = getattr(self, self.inside)
         return inner.rates
 
+    def expected(self, state: State, observation: Observation) -> Array | None:
+        """What the inner index expects."""
+        inner: Index = getattr(self, self.inside)
+        return inner.expected(state, observation)
+
 
 def as_index(value: Index | str | Mapping[str, object]) -> Index:
     """An index, given as one, by its kind, or by its plain form."""
