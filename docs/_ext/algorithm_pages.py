@@ -9,7 +9,6 @@ import html
 import inspect
 import json
 import re
-from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import cache
 from pathlib import Path
@@ -27,7 +26,9 @@ from evenhand.algorithms.properties import (
     promise_of,
 )
 from evenhand.algorithms.registry import ALGORITHMS, SAMPLE, Algorithm
+from evenhand.cli.reproduce import MARKS
 from evenhand.papers.experiment import experiments as known_experiments
+from evenhand.papers.report import kept_counts
 from evenhand.policy.merit import Power
 from evenhand.simulation.measures import MEASURES
 
@@ -54,6 +55,7 @@ HEAD = [
     "late rewards",
     "several plays, sleeping",
     "means change",
+    "features",
     "propensities",
     "needs T",
     "step",
@@ -103,10 +105,8 @@ def figure(entry: Algorithm) -> str:
     row = measured()[entry.name]
     measure = MEASURES[row["measure"]]
     shares = ", ".join(f"{share:.0%}" for share in row["shares"])
-    words = (
-        f"Left: the arms' shares of the rounds so far; dotted: promised. Right: the {measure.label}; grey: others of "
-        "its kind. [The world](#beside-others-of-its-kind) is described below."
-    )
+    others = "[others of its kind](#beside-others-of-its-kind)"
+    words = f"Shares so far (dotted: promised), and {measure.label} (grey: {others})."
     alt = f"Shares of the arms at the end: {shares}; {measure.label}: {row['mean']:,.1f}"
     return f"```{{figure}} ../../_static/figures/algorithms/{entry.name}.svg\n:alt: {alt}\n\n{words}\n```"
 
@@ -195,7 +195,12 @@ def experiments_with(entry: Algorithm) -> str:
             about = sum(bool(named.search(verdict["sentence"])) for verdict in one["verdicts"])
             by_name = f"; {about} name it" if about else ""
             lines.append(f"- {linked(one, '../../')}: {counted(one)}{by_name}")
-    return "## Experiments\n\nThe verdicts on the claims about them:\n\n" + "\n".join(lines) if lines else ""
+    return f"## Experiments\n\nClaims: {legend()}.\n\n" + "\n".join(lines) if lines else ""
+
+
+def legend() -> str:
+    """What the marks of verdicts mean."""
+    return ", ".join(f"{mark} {status}" for status, mark in MARKS.items())
 
 
 def linked(experiment: dict[str, Any], root: str) -> str:
@@ -205,9 +210,9 @@ def linked(experiment: dict[str, Any], root: str) -> str:
 
 
 def counted(experiment: dict[str, Any]) -> str:
-    """How many of its claims have which verdict."""
-    counts = Counter(verdict["status"] for verdict in experiment["verdicts"])
-    return ", ".join(f"{number} {status}" for status, number in counts.items())
+    """How many of its claims have which verdict, with the marks of `evenhand reproduce`."""
+    counts = kept_counts(experiment["id"])
+    return ", ".join(f"{counts[status]} {mark}" for status, mark in MARKS.items() if counts[status])
 
 
 @cache
@@ -240,6 +245,7 @@ def facts(entry: Algorithm) -> list[str]:
         late(entry),
         "yes" if plays_several(entry) else "",
         "yes" if changing else "",
+        "yes" if entry.example().contextual else "",
         "exact" if decides_by_numbers(entry) else "",
         "yes" if "horizon" in entry.parameters else "",
         f"{steps()['times UCB1'][entry.name]:.1f}",

@@ -18,7 +18,7 @@ import evenhand
 import evenhand.algorithms
 import faces
 import formulas
-from algorithm_pages import CLAIMS, GROUPS, claims, counted, group_of, linked
+from algorithm_pages import CLAIMS, GROUPS, claims, counted, group_of, legend, linked
 from algorithm_pages import escaped as _text
 from algorithm_pages import table as _table
 from evenhand import Environment, Policy, simulate
@@ -175,7 +175,7 @@ def verdicts() -> str:
         experiment = known_experiments()[one["id"]]
         parts = ", ".join(f"`{part}`" for part in experiment.parts[:2]) + (", …" if len(experiment.parts) > 2 else "")
         rows.append([linked(one, ""), _text(experiment.title), parts, counted(one)])
-    return _table(["experiment", "what it is about", "configurations", "verdicts on its claims"], rows)
+    return _table(["experiment", "what it is about", "configurations", f"claims: {legend()}"], rows)
 
 
 def finding(asked: str) -> str:
