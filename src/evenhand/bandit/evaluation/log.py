@@ -481,5 +481,6 @@ def check_propensities(log: Log) -> None:
             lacks = "rows with a blank 'propensity_score', which `evenhand export --estimate` estimates"
         raise EvenhandError(
             f"{log.source} has {lacks}, the probability with which each item was played; estimate "
-            "it by estimated(log), or name it with columns={'propensity_score': '…'}"
+            "it by estimated(log), or name it with columns={'propensity_score': '…'}; where a policy draws by "
+            "features, none is estimated for it, and an exploration_floor makes it known"
         )
