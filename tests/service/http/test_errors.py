@@ -233,7 +233,11 @@ def test_what_is_said_of_bodies_without_sense(drinks: Asking, route: str, body: 
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ({}, "body.change: is required, one of add, retire, bring_back, rename, erase, promise, close, reopen, reword"),
+        (
+            {},
+            "body.change: is required, one of add, retire, bring_back, rename, erase, promise, redeclare, close, "
+            "reopen, reword",
+        ),
         ({"change": "clsoe"}, "body.change: there is no 'clsoe'; did you mean 'close'?"),
         ([], "body: must be an object"),
         ({"change": "promise"}, "body: a promise must have at least one of fractions, caps and groups"),
