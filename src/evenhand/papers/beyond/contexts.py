@@ -12,7 +12,7 @@ from evenhand.environment.world import Environment
 from evenhand.judgement.claims import Finding
 from evenhand.papers.experiment import CompletedRun, Experiment, ExperimentTable, PaperClaim, QuickSize, Runs, of_runs
 from evenhand.papers.panels import SIZE, lanes_of
-from evenhand.papers.verdicts import above, at, below, within
+from evenhand.papers.verdicts import above, at, below, count_lanes, within
 from evenhand.policy.composition import Policy
 from evenhand.simulation.figures.panel import bars, grid, mean_and_reach
 from evenhand.theory.baseline import baseline_of
@@ -104,7 +104,9 @@ def of_parts(runs: Runs) -> Figure:
         axes.set_title(PARTS[part], fontsize=SIZE)
         axes.set_ylim(0.6, 1.0)
 
-    return grid([*PARTS], panel, note=lanes_of(runs["who-one"], "whiskers"))
+    clicks = count_lanes(runs["who-clicks"])
+    note = lanes_of(runs["who-one"], "whiskers").replace("lanes", f"lanes (clicks: {clicks})", 1)
+    return grid([*PARTS], panel, note=note)
 
 
 def numbers(runs: Runs) -> list[ExperimentTable]:
