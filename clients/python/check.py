@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from evenhand_client import AddArm, AsyncClient, Client, ServiceError, Unavailable, __version__
+from evenhand_client import AddArm, AsyncClient, Client, Round, ServiceError, Unavailable, __version__
 
 URL, KEY = os.environ["EVENHAND_URL"], os.environ["EVENHAND_KEY"]
 
@@ -30,6 +30,7 @@ def main() -> None:
         assert client.describe("drinks").round == 1 + decisions
         audit = client.audit("drinks")
         assert sum(line.plays for line in audit.lines) == audit.round
+        assert client.decide_many("drinks", [Round(available=["tea"])])[0].names == ("tea",)
     error = error_of(Client("http://127.0.0.1:9", retries=1).access)  # where nothing listens
     assert isinstance(error, Unavailable), error
     assert error.tries == 2, error

@@ -189,6 +189,8 @@ def test_a_wrong_round_among_many_decides_none() -> None:
     assert bandit.round == 0
     with pytest.raises(EvenhandError, match="must be a list of rounds such as Round"):
         bandit.decide_many([{"age": 1}])  # type: ignore[list-item]
+    with pytest.raises(EvenhandError, match="rounds must be a list of rounds"):
+        bandit.decide_many(3)  # type: ignore[arg-type]
     with pytest.raises(EvenhandError, match=r"rounds\[0\].features must be left out"):
         Bandit(ARMS, "ucb1").decide_many([Round({"age": 1})])
 

@@ -54,6 +54,7 @@ def put(kind: Feature, value: Any) -> tuple[list[float], str | None]:
         (Vector(2), [0.5, -3], [0.5, -3], None),
         (Vector(2), np.array([1, 2]), [1, 2], None),
         (Vector(2), np.array([1, 2], dtype=object), [1, 2], None),
+        (Vector(2), np.array([1, 2], dtype=np.float16), [1, 2], None),
         (Vector(1), (1e6,), [1e6], None),
     ],
 )
@@ -87,6 +88,10 @@ def test_a_value_becomes_numbers(kind: Feature, value: Any, numbers: list[float]
         (Vector(2), [1, 2, 3], "must be a list of 2 numbers, got 3"),
         (Vector(2), "12", "must be a list of 2 numbers, got '12'"),
         (Vector(2), np.zeros((1, 2)), "must be a list of 2 numbers, got an array of shape (1, 2)"),
+        (Vector(2), np.array(1.0), "must be a list of 2 numbers, got an array of shape ()"),
+        (Vector(2), [[1, 2]], "must be a list of 2 numbers, got 1"),
+        (Vector(2), [[1, 2], [3]], "[0] must be a number, got [1, 2]"),
+        (Vector(2), np.ones(2, dtype=complex), "[0] must be a number, got"),
         (Vector(2), [1, "2"], "[1] must be a number, got '2'"),
         (Vector(2), [1, True], "[1] must be a number, got True"),
         (Vector(2), [1, None], "[1] must be a number, got None"),

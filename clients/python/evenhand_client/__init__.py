@@ -28,3 +28,4 @@ from .messages.changes import Rename as Rename
 from .messages.changes import Reopen as Reopen
 from .messages.changes import Retire as Retire
 from .messages.changes import Reword as Reword
+from .messages.requests import Round as Round

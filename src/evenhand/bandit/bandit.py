@@ -195,7 +195,7 @@ class Bandit:
             >>> [one.names for one in bandit.decide_many([Round(available=["coffee"]), Round()])]
             [('coffee',), ('tea',)]
         """
-        if isinstance(rounds, Mapping | str) or not all(isinstance(one, Round) for one in rounds):
+        if not isinstance(rounds, Sequence) or not all(isinstance(one, Round) for one in rounds):
             raise EvenhandError('must be a list of rounds such as Round({"age": 33})', "rounds")
         return decisions.decide_many(self._record, rounds, clock(now), propensities)
 

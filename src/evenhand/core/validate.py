@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from evenhand.core.errors import EvenhandError, number_of, shown, there_are
 from evenhand.core.state import Array, PerLane
 
-NO_NUMBER = (str, bytes, bool, np.bool_)  # though one could be made of it
+NO_NUMBER = (str, bytes, bool, np.bool_, np.complexfloating)  # though one could be made of it
 PerArm = float | Sequence[float] | NDArray[Any]
 Rows = Sequence[Sequence[float]] | NDArray[Any]
 TINY = float(np.finfo(float).tiny)

@@ -244,10 +244,8 @@ def _few(length: Any) -> int:
 
 
 def _length(value: Any) -> str:
-    """How long a list is, or the shape of an array with several axes."""
-    return (
-        f"an array of shape {value.shape}" if np.ndim(value) > 1 and hasattr(value, "shape") else f"{np.size(value):,}"
-    )
+    """How long a list is, or the shape of an array with several axes or none."""
+    return f"an array of shape {value.shape}" if getattr(value, "ndim", 1) != 1 else f"{len(value):,}"
 
 
 def _without_cuts(name: str, cuts: Sequence[float]) -> None:
@@ -480,7 +478,7 @@ class Vector(Feature):
         """The numbers of one vector, checked."""
         if not isinstance(value, list | tuple | np.ndarray):
             raise EvenhandError(f"must be a list of {number_of(self.length, 'number')}, got {shown(value, 40)}")
-        if np.ndim(value) == 0 or len(value) != self.length:
+        if (value.shape if isinstance(value, np.ndarray) else (len(value),)) != (self.length,):
             raise EvenhandError(f"must be a list of {number_of(self.length, 'number')}, got {_length(value)}")
         array = value if isinstance(value, np.ndarray) else None
         if array is None and not set(map(type, value)) - PLAIN:
@@ -490,7 +488,7 @@ class Vector(Feature):
             array is not None
             and array.dtype.kind in "iuf"
             and array.ndim == 1
-            and (np.abs(array) <= LARGEST_ENTRY).all()
+            and (np.abs(array, dtype=float) <= LARGEST_ENTRY).all()
         ):
             return array
         faults = []

@@ -171,6 +171,8 @@ def test_blanks_that_may_be_zeros_are_a_warning() -> None:
         assert Log.of(table(), EUROS, missing=missing).notes[0] == ONLY_SUCCESSES
         assert ONLY_SUCCESSES not in Log.of(table(euros=[1.0, None, 0.0, None]), EUROS, missing=missing).notes
     assert ONLY_SUCCESSES not in Log.of(table(), EUROS, missing="zero").notes
+    losses = table(euros=[1.0, None, -0.5, None])
+    assert ONLY_SUCCESSES not in Log.of(losses, EUROS, missing="lost", rewards=(-1, 1)).notes
 
 
 def test_a_log_is_printed_in_a_line() -> None:

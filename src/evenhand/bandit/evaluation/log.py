@@ -431,7 +431,7 @@ def _settled(table: Table, decided: Array, kind: str, reading: Reading) -> tuple
     young = np.zeros(len(blank), dtype=bool) if reading.window is None else end - decided < reading.window
     open = blank if reading.missing == "never" else young
     zero = reading.missing == "zero"
-    notes = () if zero or (reward[~blank] == 0.0).any() else (ONLY_SUCCESSES,)
+    notes = () if zero or (reward[~blank] <= 0.0).any() else (ONLY_SUCCESSES,)
     settled = np.where(blank, 0.0 if zero else np.nan, reward)
     settled[open & blank] = np.nan
     return (
