@@ -392,8 +392,8 @@ def test_json_is_valid_and_the_table_has_a_row_an_arm(rewards: tuple[float, floa
         " ".join(plain)
         == "algorithm round rounds version time arms verdict fault warnings lines bounds delays deficit_history "
         "behind furthest cost "
-        "history changes_made ledger alarms sources name sequence checksum closed segmented segments authors words rewards "
-        "window missing"
+        "history changes_made ledger alarms sources name sequence checksum closed segmented segments authors "
+        "words rewards window missing"
     )
     assert [line["arm"] for line in plain["lines"]] == [*HOSTILE, "new"]
     assert " ".join(plain["lines"][0]) == LINE
