@@ -250,13 +250,12 @@ class Policy(Part):
             return None
         largest = self.hold.longest(rounds)
         exploring = self.selection.exploring(arms)
-        if exploring:  # eight standard deviations of the rounds that explore
-            largest += arms + 4.0 * float(np.sqrt(exploring * rounds))
+        drawn = arms + 4.0 * float(np.sqrt(exploring * rounds)) if exploring else 0.0  # what chance can do there
         if state is None:
             allowed = self.fairness.allowance(arms, rounds, self.plays)
         else:
             allowed = self.fairness.allowed(state.fairness, arms, rounds, self.plays)
-        return allowed * largest + self.schedule.rounds(arms)
+        return allowed * largest + drawn + self.schedule.rounds(arms)
 
     def start(
         self,
