@@ -16,12 +16,13 @@ import numpy as np
 import pytest
 from joblib import parallel_config
 
-from evenhand import Environment, compare
+from evenhand import Environment, Features, compare
 from evenhand.algorithms import fucb, ucb1
 from evenhand.availability import Always, Independent
+from evenhand.contexts import Categories
 from evenhand.delays import Custom
 from evenhand.policy.selection import TopM
-from evenhand.rewards import Rewards
+from evenhand.rewards import Linear, Rewards
 from evenhand.simulation import parallel as engine
 
 Tick = Callable[[int], None]
@@ -198,6 +199,12 @@ def test_classes_and_functions_in_a_part_are_found() -> None:
     world = Environment(Flat(inside=[Independent([1.0, 0.5])]), feedback=Custom(late))
     assert engine.kinds_in(world) == {Environment, Flat, Independent, Always, Custom, late}
     assert engine.kinds_in([3, "text", None, np.zeros(2), Flat, {"a": TopM()}]) == {TopM}
+
+
+def test_parts_in_contexts_are_found_although_encoders_have_slots() -> None:
+    people = Categories({"country": {"DE": 0.5, "FR": 0.5}})
+    world = Environment(Linear([[0.9, 0.0, 0.0], [0.0, 0.8, 0.1]]), contexts=people, feedback=Custom(late))
+    assert {Environment, Linear, Categories, Features, late} <= engine.kinds_in(world)
 
 
 def test_only_what_is_not_installed_is_sent_along() -> None:

@@ -123,7 +123,7 @@ def kinds_in(part: object) -> set[type | FunctionType]:
     if isinstance(part, type) or part is None or isinstance(part, PLAIN):
         return set()
     kind: type = type(part)
-    fields = [field.name for field in attrs.fields(kind)] if attrs.has(kind) else list(vars(part))
+    fields = [field.name for field in attrs.fields(kind)] if attrs.has(kind) else list(getattr(part, "__dict__", ()))
     return {kind}.union(*(kinds_in(getattr(part, name, None)) for name in fields))
 
 
