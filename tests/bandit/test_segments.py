@@ -74,6 +74,9 @@ def test_a_feature_divides_the_rounds(given: Any, names: tuple[str, ...]) -> Non
     [
         ("county", "there is no feature 'county' of the situation; did you mean 'country'"),
         (3, "must be the name of a feature"),
+        ({"feature": ["age"], "cuts": [18]}, "must be the name of a feature"),
+        ({"feature": "age", "cuts": 18}, "must be the name of a feature, or a table such as"),
+        ({"feature": "age", "cuts": None}, "must be the name of a feature, or a table such as"),
         ({"feature": "age", "cut": 3}, "must be the name of a feature"),
         ("age", r"segments.cuts must be numbers between 0 and 100 in increasing order, got \[\]"),
         ({"feature": "age", "cuts": [65, 18]}, "in increasing order"),

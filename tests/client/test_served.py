@@ -861,3 +861,25 @@ def test_a_log_becomes_an_allocation(
     found = json.loads(capsys.readouterr().out)
     assert (found["source"], found["rounds"], len(found["curve"])) == (name, 0, 2)
     assert cli.run(["price", name, "--start", "x", "--promise", "0.1"]) == 2
+
+
+def test_the_command_line_decides_by_features(
+    client: Client, server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("EVENHAND_URL", server.url)
+    name = f"by-features-{next(NUMBERS)}"
+    declared = "{situation={age={kind='number', low=0, high=100}}, arms={price={kind='number', low=0, high=9}}}"
+    prices, cuts = '{tea={price=2.5}, mate={"price"=3}}', '{"feature": "age", "cuts": [18]}'
+    made = ["--arm", "tea", "--arm", "mate", "--missing", "never", "--features", declared, "--segments", cuts]
+    assert cli.run(["client", "create", name, "lin_ucb", *made, "--arm-features", prices]) == 0
+    description = client.describe(name)
+    assert (description.arm_features, description.segments) == (
+        {"tea": {"price": 2.5}, "mate": {"price": 3}},
+        {"feature": "age", "cuts": [18]},
+    )
+    given = ["--features", "{age=33}", "--arm-features", "{tea={price=1}}", "--count", "2", "--available", "tea"]
+    capsys.readouterr()
+    assert cli.run(["client", "decide", name, *given, "--json"]) == 0
+    assert [one["arms"][0]["arm"] for one in json.loads(capsys.readouterr().out)["decisions"]] == ["tea", "tea"]
+    assert cli.run(["client", "decide", name]) == 2
+    assert "features.age is missing" in capsys.readouterr().err

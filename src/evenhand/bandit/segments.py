@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -25,12 +25,13 @@ class Segments:
 
     def __init__(self, given: Any, features: Features, arms: int) -> None:
         table = {"feature": given} if isinstance(given, str) else given
-        if not isinstance(table, Mapping) or not {"feature"} <= set(table) <= {"feature", "cuts"}:
+        known = isinstance(table, Mapping) and {"feature"} <= set(table) <= {"feature", "cuts"}
+        if not known or not isinstance(table["feature"], str) or not isinstance(table.get("cuts", ()), Iterable):
             example = 'must be the name of a feature, or a table such as {"feature": "age", "cuts": [18, 65]}'
             raise EvenhandError(f"{example}, got {given!r}", "segments")
         self.feature, self.cuts = table["feature"], tuple(table.get("cuts", ()))
         if self.feature not in features.situation:
-            hint = nearest(str(self.feature), features.situation)
+            hint = nearest(self.feature, features.situation)
             raise EvenhandError(f"there is no feature {self.feature!r} of the situation{hint}", "segments")
         self._kind, self._at = features.situation[self.feature], features.places(self.feature)
         try:

@@ -34,6 +34,7 @@ from evenhand.cli.output import note, print_json
 from evenhand.core.descriptions import texts
 from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
 from evenhand.messages.changes import CHANGES, ChangeRecord, summary
+from evenhand.messages.requests import Round
 
 if TYPE_CHECKING:
     from evenhand.client import Client, ServiceError
@@ -74,6 +75,10 @@ Version = Annotated[
 ]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Write nothing; show what each arm would be promised, or what is wrong.")
+]
+ArmFeatures = Annotated[
+    str | None,
+    typer.Option(metavar="TABLE", help="Values of features of arms, by arm and name, such as '{tea={price=2.5}}'."),
 ]
 
 
@@ -169,6 +174,20 @@ def create(
         str, typer.Option(metavar="WORD", help="Word for rounds, such as 'visitors' or 'person/people'.")
     ] = "",
     arm_name: Annotated[str, typer.Option(metavar="WORD", help="Word for arms, such as 'films'.")] = "",
+    features: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TABLE", help="What is known before a decision: tables `situation` and `arms`, `crosses`."
+        ),
+    ] = None,
+    arm_features: ArmFeatures = None,
+    segments: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|TABLE",
+            help="Feature by whose values rounds are counted, or '{feature=\"age\", cuts=[18, 65]}' of a number.",
+        ),
+    ] = None,
 ) -> Answer:
     """Create an allocation; succeeds if it already exists with exactly the same settings.
 
@@ -176,6 +195,7 @@ def create(
         evenhand client create drinks fucb --arm tea --arm coffee --missing never --set fractions={coffee=0.2}
         evenhand client create ads ucb1 --arm red --arm blue --window 86400 --missing zero
         evenhand client create drinks2 thompson --arm tea --arm mate --missing never --start-from drinks
+        evenhand client create shop lin_ucb --arm tea --arm mate --missing never --features '{situation={new="flag"}}'
     """
     options: dict[str, Any] = {
         "parameters": parameters(set_ or []),
@@ -186,6 +206,9 @@ def create(
         "rewards": reward_range(rewards),
         "start_from": _counts(start_from, missing),
         "words": {"unit": unit, "round_name": round_name, "arm_name": arm_name},
+        "features": _value_of("features", features),
+        "arm_features": _value_of("arm_features", arm_features),
+        "segments": table(segments, "--segments") if segments and segments.startswith("{") else segments,
     }
     new = client.create(name, arm, policy(algorithm)[0], **options, dry_run=dry_run)
     if not isinstance(new, bool):
@@ -250,6 +273,10 @@ def decide(
     available: Annotated[
         list[str] | None, typer.Option(metavar="ARM", help="Arm that is available; can be repeated. Default: all.")
     ] = None,
+    features: Annotated[
+        str | None, typer.Option(metavar="TABLE", help="Features of the situation, such as '{age=33}', in all rounds.")
+    ] = None,
+    arm_features: ArmFeatures = None,
     propensities: Annotated[
         bool, typer.Option("--propensities", help="Return the propensity of every available arm; may take time.")
     ] = False,
@@ -261,10 +288,12 @@ def decide(
         evenhand client decide drinks
         evenhand client decide drinks --available tea --available mate
         evenhand client decide drinks --count 100 --json
+        evenhand client decide shop --features '{age=33}'
     """
     from evenhand.cli.answers import show_decisions
 
-    decisions = client.decide_many(name, count, available=available, propensities=propensities, idempotency_key=again)
+    known = _value_of("features", features), _value_of("arm_features", arm_features), available
+    decisions = client.decide_many(name, [Round(*known)] * count, propensities=propensities, idempotency_key=again)
     return Answer({"decisions": [one.to_json() for one in decisions]}, lambda: show_decisions(decisions))
 
 
@@ -525,10 +554,11 @@ def _field(one: Field[Any], hint: Any, text: str) -> Parameter:
     elif get_origin(hint) is Mapping:
         option, default = option.removesuffix("s"), None
         limits, hint = {"metavar": "NAME=TABLE" if one.name == "groups" else "ARM=SHARE"}, list[str] | None
+    elif hint is str or isinstance(default, str):
+        limits = {"metavar": "NAME" if option in ("debt", "segment") else option.upper()} | limits
+        hint = hint if isinstance(default, str) else hint | None
     elif default is None:
         hint = hint | None
-    elif isinstance(default, str):
-        limits = {"metavar": "NAME" if option == "debt" else option.upper()} | limits
     annotation = Annotated[hint, typer.Option(f"--{option.replace('_', '-')}", help=help, **limits)]
     return Parameter(f"field_{one.name}", Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
