@@ -23,6 +23,7 @@ from evenhand.bandit import Bandit
 from evenhand.changes import AddArm, BringBack, Close, Erase, Promise, Rename, Reopen, Retire
 from evenhand.client import Client, ServiceError, Unavailable, UnexpectedAnswer
 from evenhand.core.errors import DataError, EvenhandError
+from evenhand.features import Features
 from evenhand.messages.answers import (
     AccessInfo,
     Allocation,
@@ -792,6 +793,8 @@ def test_what_json_cannot_say_is_refused() -> None:
         client.reward("drinks", "7", {"tea": math.nan})
     with pytest.raises(EvenhandError, match="JSON has no Client"):
         client.create("drinks", ["tea"], "ucb1", missing="never", parameters={"what": client})
+    with pytest.raises(EvenhandError, match="features must be a table, which `evenhand"):
+        client.create("drinks", ["tea"], "ucb1", missing="never", features=Features())  # type: ignore[arg-type]
     with pytest.raises(EvenhandError, match="cannot be sent as JSON"):
         client.reward("drinks", "7", {"\udcff": 1.0})
     with pytest.raises(EvenhandError, match="'tea'"):

@@ -259,6 +259,10 @@ def test_what_needs_the_rewards_is_not_blamed_for_their_fault(table: dict[str, A
             {"algorithm": "ucb1", "plays": 2},
             "policies[0]: unknown parameter 'plays' of ucb1: it is set for the whole run",
         ),
+        (
+            {"algorithm": "ucb1", "fractions": [0.1] * 3},
+            "unknown parameter 'fractions' of ucb1: it takes none; a table of parts does, with fairness =",
+        ),
         ({"algorithm": "fucb", "fractions": [0.1] * 4}, "fractions has 4 entries, but there are 3 arms"),
         (
             {"algorithm": "fucb", "fractions": [0.1, float("nan"), 0]},

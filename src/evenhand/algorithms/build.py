@@ -171,6 +171,8 @@ def _unknown(algorithm: str, name: str, known: Mapping[str, object]) -> Evenhand
     remedy = ": it is set for the whole run"
     if name not in ("plays", "horizon"):
         remedy = nearest(name, set(known) - {"plays", "horizon"})
+    if name == "fractions":
+        remedy = ": it takes none; a table of parts does, with fairness = {kind = 'deficit_first', fractions = 0.1}"
     return ConfigurationError(f"unknown parameter {name!r} of {algorithm}{remedy}", key=name)
 
 

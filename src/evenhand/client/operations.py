@@ -128,6 +128,8 @@ def create(
         body["start_from"] = {arm: {"plays": number, "sum": total} for arm, (number, total) in start_from.items()}
     if words and any(words.values()):
         body["words"] = dict(words)
+    if not isinstance(features, Mapping | None):
+        raise EvenhandError(f"must be a table, which `evenhand.plain` makes of Features, got {features!r}", "features")
     body |= {name: dict(one) for name, one in (("features", features), ("arm_features", arm_features)) if one}
     if segments is not None:
         body["segments"] = segments if isinstance(segments, str) else dict(segments)
