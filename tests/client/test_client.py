@@ -23,7 +23,7 @@ from evenhand.bandit import Bandit
 from evenhand.changes import AddArm, BringBack, Close, Erase, Promise, Rename, Reopen, Retire
 from evenhand.client import Client, ServiceError, Unavailable, UnexpectedAnswer
 from evenhand.core.errors import DataError, EvenhandError
-from evenhand.features import Features
+from evenhand.features import Features, Flag, Number
 from evenhand.messages.answers import (
     AccessInfo,
     Allocation,
@@ -786,6 +786,15 @@ def test_options_out_of_range_are_refused(options: dict[str, Any]) -> None:
         Client(URL, **options)
 
 
+def test_features_are_sent_in_their_plain_form() -> None:
+    features = Features({"age": Number(0, 100), "new": Flag()})
+    outside = of(answer_of(201, {}), answer_of(200, {}))
+    client = outside.client()
+    assert client.create("drinks", ["tea"], "lin_ucb", missing="never", features=features)
+    assert not client.create("drinks", ["tea"], "lin_ucb", missing="never", features=features.to_json())
+    assert [one["features"] for one in outside.bodies()] == [features.to_json()] * 2
+
+
 def test_what_json_cannot_say_is_refused() -> None:
     outside = of(decided())
     client = outside.client()
@@ -793,10 +802,12 @@ def test_what_json_cannot_say_is_refused() -> None:
         client.reward("drinks", "7", {"tea": math.nan})
     with pytest.raises(EvenhandError, match="JSON has no Client"):
         client.create("drinks", ["tea"], "ucb1", missing="never", parameters={"what": client})
-    with pytest.raises(EvenhandError, match="features must be a table, which `evenhand"):
-        client.create("drinks", ["tea"], "ucb1", missing="never", features=Features())  # type: ignore[arg-type]
+    with pytest.raises(EvenhandError, match="features must be Features or their plain form, a table, got"):
+        client.create("drinks", ["tea"], "ucb1", missing="never", features=["age"])
     with pytest.raises(EvenhandError, match="cannot be sent as JSON"):
         client.reward("drinks", "7", {"\udcff": 1.0})
+    with pytest.raises(EvenhandError, match=r"JSON: rounds\.1\.features\.age is nan; leave out what is missing"):
+        client.decide_many("drinks", rounds=[Round({"age": 1.0}), Round({"age": math.nan})])
     with pytest.raises(EvenhandError, match="'tea'"):
         client.decide("drinks", available="tea")
     wrong: Any = ["tea"]

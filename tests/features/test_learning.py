@@ -56,6 +56,8 @@ def test_every_column_gets_its_kind() -> None:
         ({"one": [1.0, None]}, "one is 1 wherever it is known: declare a Flag of whether it is"),
         ({"none": [None, None]}, "none has no value"),
         ({"when": pd.to_datetime(["2020-01-01", "2021-01-01"])}, "when must be numbers, names, true or false, or"),
+        ({"x": [True, None]}, "x has blanks, and a flag cannot be missing: write names, such as 'yes' and 'no'"),
+        ({"x": pd.array([True, None], dtype="boolean")}, "x has blanks, and a flag cannot be missing"),
         ({"x": [1.0, np.inf]}, "x must be finite numbers, got inf"),
         ({"a": [1, 2], "b": [1, 2]}, "b has the same values as 'a' in every row: leave the column out"),
         ({"v": [[1.0], [1.0, 2.0]]}, "v has lists of 1 to 2 numbers; all must have as many"),
@@ -89,3 +91,9 @@ def test_columns_have_different_texts_as_names(names: list[Any]) -> None:
         Features.of(frame)
     with pytest.raises(EvenhandError, match=r"there (are several columns|is no column) 'a'"):
         Features({"a": Number(0, 10)}).encode(frame)
+
+
+def test_what_is_no_table_is_refused() -> None:
+    rows: Any = [{"age": 20}]
+    with pytest.raises(EvenhandError, match=r"frame must be a table of pandas, a row per decision, got \[\{'age': 20"):
+        Features.of(rows)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Hashable, Mapping
 from dataclasses import field
 from datetime import UTC, datetime
@@ -165,7 +166,17 @@ def _encode(body: Mapping[str, Any]) -> bytes:
     try:
         return json.dumps(body, allow_nan=False, ensure_ascii=False, default=_json_value).encode()
     except (TypeError, ValueError, RecursionError) as error:
-        raise EvenhandError(f"the arguments cannot be sent as JSON: {error}") from None
+        strange = _not_finite(body)
+        what = f"{strange}; leave out what is missing, or let it be None" if strange else str(error)
+        raise EvenhandError(f"the arguments cannot be sent as JSON: {what}") from None
+
+
+def _not_finite(value: Any, path: str = "") -> str:
+    """The first number in a body that JSON does not have, with its path."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{path[1:]} is {value}"
+    found = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list | tuple) else ()
+    return next(filter(None, (_not_finite(one, f"{path}.{name}") for name, one in found)), "")
 
 
 def _json_value(value: Any) -> Any:

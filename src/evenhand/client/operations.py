@@ -75,7 +75,7 @@ def create(
     rewards: tuple[float, float] = (0.0, 1.0),
     start_from: str | Mapping[str, tuple[int, float]] | None = None,
     words: Mapping[str, str] | None = None,
-    features: Mapping[str, Any] | None = None,
+    features: Any = None,
     arm_features: Mapping[str, Mapping[str, Any]] | None = None,
     segments: str | Mapping[str, Any] | None = None,
     dry_run: bool = False,
@@ -97,8 +97,8 @@ def create(
         start_from: evidence that the policy learns from beforehand: the name of another allocation, or by arm the
             number of plays whose rewards are known and the sum of these. It counts for no promise.
         words: the ``unit`` of rewards, and by ``round_name`` and ``arm_name`` what rounds and arms are called.
-        features: what is known before a decision, as the plain form of `evenhand.Features`: ``situation`` and ``arms``,
-            by name a table of a ``kind`` and what it needs.
+        features: what is known before a decision: `evenhand.Features`, or their plain form, with ``situation`` and
+            ``arms``, by name a table of a ``kind`` and what it needs.
         arm_features: values of features that arms have, by arm and name; a decision can give others.
         segments: the feature by whose values rounds are counted, and shares can be promised: the name of a category or
             flag, or ``{"feature": "age", "cuts": [18, 65]}`` of a number.
@@ -128,8 +128,9 @@ def create(
         body["start_from"] = {arm: {"plays": number, "sum": total} for arm, (number, total) in start_from.items()}
     if words and any(words.values()):
         body["words"] = dict(words)
+    features = getattr(features, "to_json", lambda: features)()
     if not isinstance(features, Mapping | None):
-        raise EvenhandError(f"must be a table, which `evenhand.plain` makes of Features, got {features!r}", "features")
+        raise EvenhandError(f"must be Features or their plain form, a table, got {features!r}", "features")
     body |= {name: dict(one) for name, one in (("features", features), ("arm_features", arm_features)) if one}
     if segments is not None:
         body["segments"] = segments if isinstance(segments, str) else dict(segments)

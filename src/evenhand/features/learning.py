@@ -16,6 +16,8 @@ REMEDY = "leave the column out"
 
 def declared(frame: pd.DataFrame, arms: Sequence[str], levels: int) -> tuple[dict[str, Feature], dict[str, Feature]]:
     """The features of the situation and those of the arms; see `Features.of`."""
+    if not isinstance(frame, pd.DataFrame):
+        raise EvenhandError(f"must be a table of pandas, a row per decision, got {shown(frame, 40)}", "frame")
     names = frame.columns.tolist()
     strange = next((name for name in names if not isinstance(name, str) or names.count(name) > 1), None)
     if strange is not None:
@@ -63,7 +65,10 @@ def _kind_of(column: pd.Series[Any], levels: int) -> Feature:
     distinct = values.unique()
     if len(distinct) == 1 and len(values) == len(column):
         raise EvenhandError(f"is {shown(distinct.tolist()[0])} in every row, which says nothing: {REMEDY}")
-    if pd.api.types.is_bool_dtype(column) or (len(values) == len(column) and set(distinct) <= {0, 1}):
+    truths = all(isinstance(one, bool | np.bool_) for one in distinct)
+    if truths and len(values) < len(column):
+        raise EvenhandError("has blanks, and a flag cannot be missing: write names, such as 'yes' and 'no'")
+    if truths or (len(values) == len(column) and set(distinct) <= {0, 1}):
         return Flag()
     if pd.api.types.is_numeric_dtype(column):
         return _number(column)

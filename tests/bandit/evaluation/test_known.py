@@ -133,6 +133,15 @@ def test_all_wrong_cells_are_named_at_once(tmp_path: Path) -> None:
     ]
 
 
+def test_cells_with_the_same_fault_are_said_once(tmp_path: Path) -> None:
+    text = CSV.replace("true", "maybe").replace("false", "maybe")
+    with pytest.raises(DataError) as caught:
+        read_log(written(tmp_path, text), {"age": "user_age"}, features=FEATURES)
+    first, more = map(str, caught.value.faults)
+    assert "row 2, column 'new': must be true or false" in first
+    assert more == "and more cells like these"
+
+
 def test_a_feature_is_no_column_of_the_log_itself() -> None:
     with pytest.raises(EvenhandError, match=r"features.reward is a column of every log, and no feature"):
         Log.of(pd.DataFrame({"reward": [1]}), features=Features({"reward": Number(0, 1)}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -99,6 +100,23 @@ def test_groups_caps_and_sleeping_arms_are_priced_by_their_programs() -> None:
     assert price(sleeping, [0.5], rounds=50).curve[0].steady == pytest.approx(0.05)
     with pytest.raises(InfeasiblePromise):
         price(sleeping, [0.49, {"fractions": {"tea": 0.7}}], rounds=50)
+
+
+@pytest.mark.parametrize(
+    ("promise", "message"),
+    [
+        ({"fractions": {"tea": "x"}}, "fractions.tea must be a number, got 'x'"),
+        ({"fractions": {"tea": 1.5}}, r"fractions.tea must be .* got 1.5"),
+        ({"fractions": 0.1, "segments": {"DE": {"tea": 0.2}}}, "unknown key 'segments'; a promise has fractions, caps"),
+    ],
+)
+def test_what_is_no_promise_is_said(promise: dict[str, Any], message: str) -> None:
+    with pytest.raises(EvenhandError, match=message):
+        price(WORLD, [promise], rounds=10)
+
+
+def test_one_share_for_all_is_said_with_its_number() -> None:
+    assert price(WORLD, [{"fractions": 0.1}], rounds=10).curve[0].promise == "fractions 0.1"
 
 
 def test_shares_by_merit_cost_what_the_ads_of_the_example_miss() -> None:

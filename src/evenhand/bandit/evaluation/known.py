@@ -15,8 +15,9 @@ from evenhand.core.errors import DataError, EvenhandError, number_of
 from evenhand.core.state import Array, Mask
 from evenhand.features.declaration import Features
 from evenhand.features.encoding import Counts
-from evenhand.features.kinds import SHOWN, Feature
+from evenhand.features.kinds import Feature
 
+FIRST = 10  # faults of cells that an error lists
 MOST = 50_000_000  # numbers of the features of arms
 COUNTED = {"cut": "beyond the range", "unknown": "of no declared level", "missing": "missing"}
 
@@ -75,15 +76,16 @@ def notes_of(counts: Counts) -> tuple[str, ...]:
 
 def _values(table: Table, name: str, feature: Feature) -> list[Any]:
     """The values of a column, None for a blank; of text what it says."""
-    faults, values = [], []
+    faults: list[tuple[str, str]] = []
+    values: list[Any] = []
     for row, (cell, blank) in enumerate(zip(table.cells(name).tolist(), table.blank(name).tolist(), strict=True)):
         try:
             values.append(None if blank else feature.read(cell.strip()) if isinstance(cell, str) else cell)
         except EvenhandError as error:
-            faults.append(error.at(_place(table, row, name)))
+            faults.append((_place(table, row, name), error.faults[0].text))
             values.append(None)
     if faults:
-        raise DataError.together([DataError(str(one)) for one in faults[:SHOWN]])
+        raise _first_of_each(faults)
     return values
 
 
@@ -123,11 +125,20 @@ def _located(table: Table, first: Index, error: EvenhandError) -> DataError:
     faults = []
     for fault in error.faults:
         if fault.path and isinstance(fault.path[0], int):
-            where = _place(table, int(first[fault.path[0]]), str(fault.path[-1]))
-            faults.append(DataError(f"{where} {fault.text}"))
-        else:
-            faults.append(DataError(str(fault)))
-    return DataError.together(faults)  # type: ignore[return-value]
+            faults.append((_place(table, int(first[fault.path[0]]), str(fault.path[-1])), fault.text))
+        elif not faults:  # else it says how many more there are
+            faults.append(("", str(fault)))
+    return _first_of_each(faults)
+
+
+def _first_of_each(faults: list[tuple[str, str]]) -> DataError:
+    """Of faults, each its place and text, the first with each text in each column, and whether there are more."""
+    alike: dict[tuple[str, str], str] = {}
+    for where, text in faults:
+        alike.setdefault((where.rpartition("column ")[2], text), f"{where} {text}".strip())
+    said = list(alike.values())[:FIRST]
+    more = ["and more cells like these"] if len(said) < len(faults) else []
+    return DataError.together([DataError(one) for one in said + more])  # type: ignore[return-value]
 
 
 def _place(table: Table, row: int, name: str) -> str:

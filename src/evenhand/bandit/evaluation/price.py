@@ -167,7 +167,8 @@ def _named(facts: Facts, promise: float | Mapping[str, Any]) -> tuple[str, dict[
     """A promise in words, and the parameters of a policy that keeps it."""
     if not isinstance(promise, Mapping):
         return percent(promise, 4), {"fractions": [float(promise)] * len(facts.names)}
-    return facts.words(promise), facts.promise(promise)
+    table = facts.promise(promise)  # first, as it says what is wrong
+    return facts.words(promise), table
 
 
 def _steady(facts: Facts, words: str, table: Mapping[str, Any]) -> tuple[PricePoint, Array]:

@@ -15,6 +15,7 @@ from evenhand.bandit.bandit import Bandit
 from evenhand.bandit.evaluation.intervals import FIXED
 from evenhand.bandit.evaluation.log import Log
 from evenhand.bandit.evaluation.world import Fit
+from evenhand.core import validate
 from evenhand.core.errors import DataError, EvenhandError, nearest
 from evenhand.core.intervals import Claim
 from evenhand.core.numbers import amount, percent
@@ -126,7 +127,10 @@ class Facts:
                 for arm in value:
                     if arm not in self.names:
                         raise EvenhandError(f"{name} has an unknown arm {arm!r}{nearest(str(arm), self.names)}")
-                value = [float(value.get(arm, 0.0 if name == "fractions" else 1.0)) for arm in self.names]
+                other = 0.0 if name == "fractions" else 1.0
+                value = [validate.number(f"{name}.{arm}", value.get(arm, other), 0.0, 1.0) for arm in self.names]
+            elif name != "groups" and isinstance(value, float | int):
+                value = [validate.number(name, value, 0.0, 1.0)] * len(self.names)
             found[name] = with_places(value, self.names) if name == "groups" else value
         return found
 
@@ -136,8 +140,10 @@ class Facts:
             return "shares by merit"
         parts = [
             f"{name} {', '.join(f'{arm} {share:.4g}' for arm, share in value.items())}"
-            for name, value in table.items()
             if isinstance(value, Mapping)
+            else f"{name} {value:.4g}"
+            for name, value in table.items()
+            if isinstance(value, Mapping | float | int)
         ]
         return "; ".join(parts) or "groups" if "groups" in table or parts else ", ".join(table)
 
