@@ -106,14 +106,11 @@ def rounds_can_be_leased(policy: Policy, arms: int) -> None:
 
 
 def saved_bandit_continues(policy: Policy, arms: int) -> None:
-    """A bandit that went through JSON decides as the bandit itself; where it goes by features, as another copy."""
+    """A bandit that went through JSON decides as the bandit itself."""
     bandit = _living(policy, arms)
     if bandit is None:
         return
-    written = json.dumps(bandit.dump())
-    again = Bandit.restored(json.loads(written))
-    if policy.contextual:  # what is derived from the sums is not saved, and draws depend on it
-        bandit = Bandit.restored(json.loads(written))
+    again = Bandit.restored(json.loads(json.dumps(bandit.dump())))
     world = np.random.default_rng(4)
     for _ in range(ROUNDS):
         given = _shown(bandit, world)

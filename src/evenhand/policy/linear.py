@@ -385,12 +385,17 @@ class ScoreParts:
         return np.asarray(total)
 
     def drawn(self, rng: np.random.Generator, scale: float) -> Array | None:
-        """A draw from the law of the common solution, (…, q); None where there is none."""
+        """A draw from the law of the common solution, (…, q); None where there is none.
+
+        By the triangular root of which there is one alone: others differ by a rotation after a save or a renewal.
+        """
         if self.arms is None:
             return None
         model, spread = self.model, self.solved.common_spread.root
         shape = (*model.lead, model.common)
-        moved = times(spread.reshape(*shape, model.common).swapaxes(-1, -2), rng.standard_normal(shape))
+        upper = np.linalg.qr(spread.reshape(*shape, model.common), mode="r")
+        upper *= np.copysign(1.0, np.diagonal(upper, axis1=-2, axis2=-1))[..., np.newaxis]
+        moved = times(upper.swapaxes(-1, -2), rng.standard_normal(shape))
         return np.asarray(self.solved.common_solution.reshape(shape) + scale * moved)
 
     def own_squares(self) -> Array | None:

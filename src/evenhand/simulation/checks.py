@@ -149,15 +149,11 @@ def one_lane_is_any_lane(policy: Policy, arms: int) -> None:
 
 def saved_state_continues(policy: Policy, arms: int) -> None:
     """A state that went through JSON continues exactly as the state itself, with a policy built from its plain form
-    where its parts are registered; where it goes by features, as another copy, since draws depend on what is derived
-    from the sums and not saved."""
+    where its parts are registered."""
     state, rng = started(policy, arms, LANES), np.random.default_rng(3)
     world = np.random.default_rng(4)
     _play(policy, state, rng, world)
-    written = json.loads(json.dumps(dump(state)))
-    copy = restore(started(policy, arms, LANES), written)
-    if policy.contextual:
-        state = restore(started(policy, arms, LANES), written)
+    copy = restore(started(policy, arms, LANES), json.loads(json.dumps(dump(state))))
     again = _rebuilt("policy", policy)
     rng_copy, world_copy = np.random.default_rng(), np.random.default_rng()
     rng_copy.bit_generator.state = json.loads(json.dumps(rng.bit_generator.state))
