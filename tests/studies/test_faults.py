@@ -61,7 +61,7 @@ def test_all_faults_of_a_file_are_reported_at_once_in_its_order_each_with_its_pl
         "9:18: environment.feedback.delay must be numbers of rounds of at least 0 or inf, got -3",
         "13:1: policies[0]: unknown parameter 'tolerence' of fucb; did you mean 'tolerance'?",
         "21:5: policies[1].fairness.fractions[1] must be a number in [0, 1], got 2.0",
-        "29:7: policies[2].eta must be a number, got 'x'",
+        "29:7: policies[2].eta must be a number, 'auto' or 'auto_sqrt', got 'x'",
     ]
     file = WRONG.split("\n")
     for fault, shown, caret in zip(lines[::3], lines[1::3], lines[2::3], strict=True):

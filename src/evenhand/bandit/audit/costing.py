@@ -22,7 +22,7 @@ from evenhand.theory.prices import BOUNDED, best_promised, bounded_interval, cos
 NOTHING = "No reward of an arm is known yet."
 BY_ROUND = (
     "Not computed from the means of arms, as who is best depends on the features of a round: what the promises cost is "
-    "the reward of the same model and rounds without them less that with them, which `evenhand price` finds in the log."
+    "the reward of the same model and rounds without them less that with them, which evenhand price finds in the log."
 )
 ASLEEP = 0.995  # share of the rounds below which an arm does not count as always available
 
