@@ -5,11 +5,12 @@ from __future__ import annotations
 import compileall
 import gc
 import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
-from subprocess import DEVNULL, CompletedProcess, Popen
+from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
@@ -31,7 +32,6 @@ from evenhand.algorithms import ucb1
 from evenhand.rewards import Bernoulli
 compare([ucb1()], Environment(Bernoulli([0.5, 0.5])), 1, 1, progress=False)
 """
-COMPILING = pytest.StashKey[Popen[bytes]]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -44,14 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
     compileall.compile_dir(Path(package.__file__).parent, quiet=2)
     if config.args_source is pytest.Config.ArgsSource.TESTPATHS and config.getoption("numprocesses", None):
         environment = os.environ | {"EVENHAND_ENGINE": "compiled"}
-        config.stash[COMPILING] = Popen([sys.executable, "-c", COMPILE], env=environment, stderr=DEVNULL)
-
-
-def pytest_unconfigure(config: pytest.Config) -> None:
-    """Tests may end before the engine is compiled."""
-    if COMPILING in config.stash:
-        with config.stash[COMPILING] as process:
-            process.kill()
+        subprocess.run([sys.executable, "-c", COMPILE], env=environment, stderr=subprocess.DEVNULL, check=False)
 
 
 def pytest_collection_finish() -> None:
