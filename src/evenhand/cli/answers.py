@@ -82,7 +82,7 @@ def show_description(one: answers.Allocation) -> None:
         "plays per round": str(one.plays),
         "seed": str(one.seed),
         "window": "none" if one.window is None else f"{one.window:g} s",
-        "missing rewards": "unknown" if one.missing == "lost" else "count as 0",
+        "missing rewards": {"lost": "unknown", "zero": "count as 0", "never": ""}[one.missing],
         "rewards": f"{one.rewards[0]:g} to {one.rewards[1]:g}",
         "rounds": f"{one.round:,}",
         "version": str(one.version),
@@ -91,6 +91,9 @@ def show_description(one: answers.Allocation) -> None:
         "unit of rewards": one.words.unit,
         "rounds are called": one.words.round_name,
         "arms are called": one.words.arm_name,
+        "features": json.dumps(one.features) if one.features else "",
+        "features of arms": json.dumps(one.arm_features) if one.arm_features else "",
+        "segments": one.segments if isinstance(one.segments, str) else json.dumps(one.segments) if one.segments else "",
     }
     show(table_of("", one.name, rows=((name, value) for name, value in facts.items() if value)))
 

@@ -32,8 +32,10 @@ class ServiceError(EvenhandError):
         super().__init__(message)
 
     def __str__(self) -> str:
-        more = [line for line in map(str, self.errors) if line not in self.message]
-        return "\n".join([self.message, *more])
+        def said(one: Detail) -> bool:
+            return one.where.removeprefix("body.") in self.message and one.message in self.message
+
+        return "\n".join([self.message, *(str(one) for one in self.errors if not said(one))])
 
 
 class Unavailable(ServiceError):
