@@ -215,10 +215,13 @@ def in_place_of_arguments() -> Iterator[None]:
 
 
 def _with_options(text: str) -> str:
-    """A message with options for arguments; the columns are the last words of a message."""
-    text, given, columns = text.partition("columns=")
-    for role, name in ast.literal_eval(columns).items() if given else ():
-        text += f"--column {quote(f'{role}={name}') if ' ' in name else f'{role}={name}'} "
+    """A message with options for arguments."""
+
+    def options(columns: re.Match[str]) -> str:
+        given = [f"{role}={name}" for role, name in ast.literal_eval(columns[1]).items()]
+        return " ".join(f"--column {quote(one) if ' ' in one else one}" for one in given)
+
+    text = re.sub(r"columns=(\{.*?\})(?=;|$)", options, text, flags=re.DOTALL)
     text = re.sub(r"\brewards=\((\S+), (\S+)\)", r"--rewards \1,\2", text)
     text = text.replace("by estimated(log)", "with --estimate").replace(
         "with a window from", "with --window SECONDS, from"
