@@ -28,7 +28,11 @@ def export(
         typer.Option("--estimate", help="Estimate propensities that have no closed form; replays every event."),
     ] = False,
     features: Annotated[
-        bool, typer.Option("--features", help="Write the features of the decisions, too, which may be personal.")
+        bool,
+        typer.Option(
+            "--features",
+            help="Write the features of the decisions, too, which may be personal, and beside the file what they are.",
+        ),
     ] = False,
     own: Import = None,
     as_json: AsJson = False,
@@ -39,11 +43,16 @@ def export(
         evenhand export drinks drinks.parquet
         evenhand export drinks drinks.csv --database postgresql://evenhand@localhost/evenhand --estimate
     """
-    from evenhand.service.store import Store
+    from evenhand.bandit.evaluation.columns import keep, kept_with
+    from evenhand.service.store import Describe, Store
     from evenhand.service.store.export import write_log
 
     with closing(Store.open(database, new=False)) as store:
         rows = write_log(store.database, name, file, estimate, features)
+        if features:
+            about = store.run(name, Describe())
+            said = {"features": about.features, "rewards": about.rewards, "unit": about.words.unit}
+            keep(file, kept_with(file).with_(**said))
     if as_json:
         print_json({"rows": rows, "file": str(file)})
     else:

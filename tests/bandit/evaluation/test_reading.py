@@ -148,6 +148,7 @@ def test_a_reward_after_the_window_is_missing_and_one_before_the_decision_is_ref
         ({}, {"missing": "never", "window": 3}, "missing='never' is without a window"),
         ({}, {"missing": "drop"}, "missing must be 'never' or 'lost' or 'zero', got 'drop'"),
         ({"euros": None}, {"missing": "never"}, "has no rows with a reward that is final"),
+        ({}, {"missing": "lost", "window": 1e6}, "final: all are younger than the window, 1e\\+06"),
         ({}, {"rewards": (1, 1)}, "the smallest and the largest reward"),
     ],
 )

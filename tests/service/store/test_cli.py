@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -15,12 +16,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sqlalchemy import make_url
 
+from evenhand import Features
 from evenhand.bandit import Bandit
 from evenhand.bandit.evaluation.log import read_log
 from evenhand.cli import main as cli
 from evenhand.service.store import Decide, Reward, Store
 from evenhand.service.store.database import Database
 from tests.service.store.kit import change_rows
+from tests.service.store.test_features import FEATURES, POLICY, SETTINGS
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -94,6 +97,20 @@ def test_export_estimates_where_asked(run: Run) -> None:
     assert "rows with a blank 'propensity_score', which `evenhand export --estimate` estimates" in wrong
     assert run("export", "films", "log.csv", "--estimate") == (0, "", "wrote 2 rows to log.csv\n")
     assert read_log("log.csv", missing="zero").propensity.tolist() == [1.0, 1.0]
+
+
+def test_export_says_beside_the_file_what_the_features_are(run: Run) -> None:
+    with closing(Store.open()) as store:
+        store.create("shop", ["tea", "coffee"], POLICY, **SETTINGS | {"rewards": (0.0, 30.0), "words": {"unit": "€"}})
+        (made,) = store.run("shop", Decide(features={"age": 33, "country": "DE"})).decisions
+        store.run("shop", Reward([(made.id, {made.names[0]: 12.0})]))
+    assert run("export", "shop", "log.csv", "--features") == (0, "", "wrote 1 row to log.csv\n")
+    read = read_log("log.csv")
+    assert read.known is not None
+    assert read.known.features == Features(**FEATURES)
+    assert (read.reading.rewards, read.reading.unit) == ((0.0, 30.0), "€")
+    assert run("export", "shop", "other.csv")[0] == 0
+    assert not Path("other.columns.toml").exists()
 
 
 def test_export_takes_the_database_from_an_option_or_the_environment(

@@ -390,7 +390,8 @@ def _log(frame: pd.DataFrame, reading: Reading, source: str, numbers: Index) -> 
     )  # fmt: skip
     judged = ~(open | np.isnan(reward))
     if not judged.any():
-        raise DataError(f"{source} has no rows with a reward" + (" that is final" if open.any() else ""))
+        young = f": all are younger than the window, {reading.window:g}" if reading.window and open.all() else ""
+        raise DataError(f"{source} has no rows with a reward" + (" that is final" if open.any() else "") + young)
     return log if judged.all() else log._only(judged)
 
 
