@@ -341,3 +341,16 @@ def test_nothing_is_simulated_from_a_log_with_features() -> None:
 def test_shares_by_merit_have_no_price_by_features() -> None:
     with pytest.raises(EvenhandError, match="shares by merit have no price where rewards go by features"):
         price(crossed(100)[0], {"merit": {"kind": "linear"}})
+
+
+def test_of_many_segments_only_those_that_pay_most_are_listed() -> None:
+    rng, rounds = np.random.default_rng(0), 2000
+    shop, item = rng.integers(30, size=rounds), rng.integers(2, size=rounds)
+    rows = {"timestamp": range(rounds), "item_id": np.array(["tea", "mate"])[item], "propensity_score": 0.5}
+    rewards = np.where(item == 0, 0.8, 0.2 + 0.01 * shop) + rng.normal(0.0, 0.01, rounds)
+    frame = pd.DataFrame(rows | {"reward": rewards, "shop": [f"s{one}" for one in shop]})
+    features = Features({"shop": Category(sorted(set(frame["shop"])))})
+    (said,) = (one for one in price(Log.of(frame, features=features), 0.4).sentences if "by shop" in one)
+    assert said.count("%") == 22  # of the promise, of 20 segments and of the others
+    assert said.endswith("%.")
+    assert "all others" in said

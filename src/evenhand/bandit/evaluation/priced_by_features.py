@@ -25,6 +25,7 @@ from evenhand.messages.prices import PricePoint
 from evenhand.theory.bounded import best_shares_in, check_bounds
 
 CONTEXTS = 2000  # that stand for all, where there are more
+SEGMENTS = 20  # that a sentence lists
 STEPS = 30  # most of them towards the upper end of an interval
 SORTED = 20_000_000  # numbers, up to which equal contexts are found
 PREMISES = ("rewards are linear in the features with noise of one size", "contexts come as in the log")
@@ -115,9 +116,9 @@ class FactsByFeatures(Facts):
             place = np.array([feature.segment(row) for row in columns])
             parts = np.bincount(place, cost, len(segments)) / cost.sum()
             rounds = np.bincount(place, self.chances, len(segments))
-            known = [
-                f"{one} {part:.0%}" for one, part, often in zip(segments, parts, rounds, strict=True) if often > 0.0
-            ]
+            places = np.sort(np.argsort(-parts, kind="stable")[:SEGMENTS])  # of very many only those that pay most
+            known = [f"{segments[one]} {parts[one]:.0%}" for one in places if rounds[one] > 0.0]
+            known += [f"all others {1.0 - parts[places].sum():.0%}"] if len(parts) > SEGMENTS else []
             says.append(f"The cost of {words} by {name}: {', '.join(known)}.")
         return says
 
