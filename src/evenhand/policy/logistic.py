@@ -156,7 +156,8 @@ def _chance(logit: Array, size: Array, rewards: Array) -> Array:
         moved = now - error / (1.0 + size * chance * (1.0 - chance))
         outside = ((moved <= low) | (moved >= high)) & (moved != now)
         moved = np.where(outside, (low + high) / 2.0, moved)
-        if (np.abs(moved - now) <= CLOSE * (1.0 + np.abs(now))).all():
+        close = np.abs(moved - now) <= CLOSE * (1.0 + np.abs(now))
+        if close.all():
             break
-        now = moved
+        now = np.where(close, now, moved)  # however many steps others need
     return _sigmoid(now)

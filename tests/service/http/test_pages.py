@@ -155,9 +155,13 @@ def test_examples_of_requests_are_valid(ask: Asking) -> None:
     schemas = description["components"]["schemas"]
     (allocation,) = schemas["AllocationRequest"]["examples"]
     assert ask.post("/v1/allocations", allocation).status_code == 201
+    features = {"situation": {"age": {"kind": "number", "low": 0, "high": 100}}}
+    shop = allocation | {"name": "shop", "algorithm": "lin_ucb", "parameters": {}, "features": features}
+    assert ask.post("/v1/allocations", shop).status_code == 201
     for form in ("CountedRounds", "ListedRounds"):
         for example in schemas[form]["examples"]:
-            assert ask.post("/v1/allocations/drinks/decisions", example).status_code == 200, example
+            name = "shop" if "age" in str(example) else "drinks"
+            assert ask.post(f"/v1/allocations/{name}/decisions", example).status_code == 200, example
     for example in schemas["RewardRequest"]["examples"]:
         answer = ask.post("/v1/allocations/drinks/rewards", example).json()
         assert [one["status"] for one in answer["results"]] == ["accepted"]

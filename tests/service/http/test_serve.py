@@ -171,7 +171,7 @@ def test_a_database_of_a_newer_version(run: Run, tmp_path: Path) -> None:
     with engine.begin() as connection:
         connection.execute(text("UPDATE alembic_version SET version_num = '9999_later'"))
     engine.dispose()
-    fails(run("serve"), "version 9999_later, which is later than 0004 of this Evenhand: use a later version")
+    fails(run("serve"), "version 9999_later, which is later than 0005 of this Evenhand: use a later version")
 
 
 def test_a_database_that_is_starting_is_waited_for(

@@ -184,7 +184,7 @@ def test_a_database_of_a_newer_version_is_refused(run: Run) -> None:
     database = Database("evenhand.db")
     change_rows(database, "UPDATE alembic_version SET version_num = '9999'")
     database.close()
-    assert "which is later than 0004 of this Evenhand: use a later version of Evenhand" in refused(run, "verify")
+    assert "which is later than 0005 of this Evenhand: use a later version of Evenhand" in refused(run, "verify")
 
 
 def test_a_fault_of_the_database_is_printed_once(tmp_path: Path) -> None:
