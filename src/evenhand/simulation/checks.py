@@ -161,8 +161,8 @@ def saved_state_continues(policy: Policy, arms: int) -> None:
     copy = restore(started(policy, arms, LANES), written)
     if policy.contextual:
         observation = seen(policy, state, np.random.default_rng(5))
-        scores = [policy.index.score(each, observation, np.random.default_rng(6)) for each in (state, copy)]
-        assert np.allclose(*scores, rtol=1e-9, atol=1e-12), "the scores of the saved state are others"
+        mine, theirs = (policy.index.score(each, observation, np.random.default_rng(6)) for each in (state, copy))
+        assert np.allclose(mine, theirs, rtol=1e-9, atol=1e-12), "the scores of the saved state are others"
         state = restore(started(policy, arms, LANES), written)
     again = _rebuilt("policy", policy)
     rng_copy, world_copy = np.random.default_rng(), np.random.default_rng()
