@@ -59,7 +59,7 @@ def test_may_we_stop_has_the_sentences_of_the_service(
     answer = server.http.get("/v1/allocations/drinks/stopping").json()
     with visiting() as seen:
         section = seen.open("drinks").get_by_role("region", name="May we stop?")
-        assert section.locator("p").all_inner_texts() == answer["sentences"]
+        expect(section.locator("p")).to_have_text(answer["sentences"], use_inner_text=True)  # it is asked for by itself
 
 
 def test_pending_rewards(server: Server, visiting: Visiting) -> None:
