@@ -401,3 +401,14 @@ def test_the_audit_says_what_each_arm_got_in_each_segment() -> None:
     assert sum(sum(one.rewards) for one in audit.segments) == 30.0
     assert "in DE, 20 rounds: " in str(audit)
     assert [sum(one.plays) for one in bandit.audit(limit=1, now=2.0).segments] < [20, 20, 20]
+
+
+def test_a_silent_round_is_decided_by_its_segment_too() -> None:
+    """Exponential weights are first shown that a reward is missing; the promise of the segment counts then as well."""
+    policy = {"index": {"kind": "exponential_weights", "mixing": 0.1}, "fairness": FIRST}
+    bandit = Bandit(ARMS, policy, features=PEOPLE, segments="country", seed=1, window=5.0, missing="lost")
+    (arm,) = bandit.names[-1:]
+    bandit.promise({arm: 1.0}, segment="DE")
+    for second in range(12):  # no reward arrives, so that every round but the first is silent
+        decision = bandit.decide(someone(), now=float(second))
+        assert second == 0 or decision.names == (arm,)  # nothing is owed before the first

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.bandit.arms import Arms, Available
 from evenhand.bandit.segments import Segments
@@ -17,12 +16,12 @@ from evenhand.core.errors import EvenhandError, StateError
 from evenhand.core.state import Array, Mask, Observation
 from evenhand.features import Features
 from evenhand.features.declaration import as_features
+from evenhand.policy.linear import taken
+from evenhand.policy.part import Places
 
-Places = NDArray[np.intp]
 OFTEN = 0.05  # values per round from which on an audit says that they were cut, unknown or missing
 NOTED = {"cut": "was beyond its range and cut", "unknown": "had a value that is not declared", "missing": "was missing"}
 NEW = -1  # in the place of a column that was not declared before
-
 
 Notes = tuple[tuple[str, str], ...]  # features of which a value was ``"cut"``, ``"unknown"`` or ``"missing"``
 Seen = tuple[Observation, Notes]
@@ -49,13 +48,7 @@ class Moved(NamedTuple):
 
     def of(self, situation: Array, arms: Array) -> tuple[Array, Array]:
         """Rows (…, d) and (…, d_arm) in the new columns; those that are new are 0."""
-        return moved(situation, self.situation), moved(arms, self.arms)
-
-
-def moved(rows: Array, places: Places) -> Array:
-    """Rows with the columns at these places, and 0 in those that are new."""
-    padded = np.concatenate([rows, np.zeros((*rows.shape[:-1], 1))], axis=-1)
-    return padded[..., places]
+        return taken(situation, self.situation), taken(arms, self.arms)
 
 
 class Contexts:
@@ -158,13 +151,17 @@ class Contexts:
 
     def split(self, pull: Pull, plays: int) -> tuple[Array, Array]:
         """(d,) and (m, d_arm), in the columns that are declared now."""
-        widths = self.history[pull.version].widths if pull.version < len(self.history) else self.features.widths
+        widths = self._widths(pull)
         if pull.values.shape != (widths[0] + plays * widths[1],):
             raise StateError(f"the features of a decision have {pull.values.size} columns, not those that are declared")
         own, rows = pull.values[: widths[0]], pull.values[widths[0] :].reshape(plays, widths[1])
         for step in self.history[pull.version :]:
             own, rows = step.of(own, rows)
         return own, rows
+
+    def _widths(self, pull: Pull) -> tuple[int, int]:
+        """The columns of the situation and of every arm when a decision was made."""
+        return self.history[pull.version].widths if pull.version < len(self.history) else self.features.widths
 
     def of_rewards(self, pulls: Iterable[tuple[int, int, int]]) -> tuple[Array, Array | None]:
         """(n, d) and (n, d_arm), the features of rewards: of each the round, the place of its arm among those that
@@ -178,7 +175,7 @@ class Contexts:
     def count_reward(self, round: int, place: int, reward: float) -> None:
         """Count a reward that is known, in the user's unit, in the segment of its round."""
         pull = self.pulls[round]
-        widths = self.history[pull.version].widths if pull.version < len(self.history) else self.features.widths
+        widths = self._widths(pull)
         played = (len(pull.values) - widths[0]) // widths[1] if widths[1] else 0
         if self.segments is not None:
             self.segments.learn(self.segments.of(self.split(pull, played)[0]), place, reward)

@@ -18,7 +18,6 @@ from evenhand.core.state import Array, Decision, Feedback, Observation, State
 from evenhand.messages import answers
 from evenhand.messages.answers import ArmPropensity, moment
 from evenhand.policy.accounts import owed
-from evenhand.policy.composition import Policy
 
 if TYPE_CHECKING:
     from evenhand.bandit.contexts import Notes, Pull, Seen
@@ -49,15 +48,9 @@ def decide(
     if record.pending.window is not None or record.leases:
         close(record, now)
     silent, state = record.in_order and _silent(record), record.state
-    policy = record.policy
-    if record.contexts is not None:
-        policy, state = _seen_in_segment(record, observation, state)
-        if estimate and record.policy.estimates:
-            raise _not_estimated(record)
-    if silent:
-        decision = _after_silence(record, observation)
-    else:
-        decision = policy.choose(state, observation, record.chance.deciding(state.round + 1))
+    if estimate and record.contexts is not None and record.policy.estimates:
+        raise _not_estimated(record)
+    decision = (_after_silence if silent else _chosen)(record, observation, state)
     names, places, round = record.arms.names, decision.played.nonzero()[0].tolist(), decision.round
     if len(places) > 1:
         places.sort(key=decision.inclusion.item, reverse=True)  # stable: equal ones stay in the order of the arms
@@ -81,23 +74,18 @@ def decide(
     else:
         played = [ArmPropensity(names[place], None, None) for place in places]
     if facts is not None:
+        recorded = {
+            "available": None if available is None else listed,
+            "propensity": None if played[0].propensity is None else [one.propensity for one in played],
+            "stderr": [one.stderr for one in played] if chances is None and known else None,
+            "least": least or None,
+            "silent": silent or None,
+            "pull": pull,
+            "spread": None if decision.spread is None else decision.spread.item(),
+            "eta": scale,
+        }
         facts["arms"] = [one.arm for one in played]
-        if available is not None:
-            facts["available"] = listed
-        if chances is not None or known:
-            facts["propensity"] = [one.propensity for one in played]
-        if chances is None and known:
-            facts["stderr"] = [one.stderr for one in played]
-        if least > 0.0:
-            facts["least"] = least
-        if silent:
-            facts["silent"] = True
-        if pull is not None:
-            facts["pull"] = pull
-        if decision.spread is not None:
-            facts["spread"] = decision.spread.item()
-        if scale is not None:
-            facts["eta"] = scale
+        facts.update({name: fact for name, fact in recorded.items() if fact is not None})
     every = tuple(known.values()) if estimate else None
     return answers.Decision(str(round), round, moment(now), tuple(played), record.version, every)
 
@@ -141,12 +129,12 @@ def _without_features(features: object, arms: object) -> EvenhandError:
     return EvenhandError(f"must be left out: this bandit was made without features{habit}", name)
 
 
-def _after_silence(record: Record, observation: Observation) -> Decision:
+def _after_silence(record: Record, observation: Observation, state: State) -> Decision:
     """The decision of a policy that is first shown the last round, in which a reward is missing."""
-    saved, learned = copied(record.state), record.learned
+    saved, learned = copied(state), record.learned
     record.learn_rewards([], [], [])
     try:
-        return record.policy.choose(record.state, observation, record.chance.deciding(record.state.clock))
+        return _chosen(record, observation, state)
     except BaseException:  # nothing has changed
         record.state, record.learned = saved, learned
         raise
@@ -177,16 +165,15 @@ def decided_again(
     observation = Observation(able.mask)
     if record.contexts is not None:
         observation, _ = record.contexts.observation(features, arms, able, record.arms.names)
-    policy, before = _seen_in_segment(record, observation, before)
-    return policy.choose(before, observation, record.chance.deciding(before.clock))
+    return _chosen(record, observation, before)
 
 
-def _seen_in_segment(record: Record, observation: Observation, state: State) -> tuple[Policy, State]:
-    """The policy and the state by which a round is decided, with the promises of its segment where there are any."""
-    segments = record.segments
-    if segments is None or observation.situation is None:
-        return record.policy, state
-    return segments.seen(segments.of(observation.situation), record.policy, state)
+def _chosen(record: Record, observation: Observation, state: State) -> Decision:
+    """The decision of a round, with the promises of its segment where there are any; it changes nothing."""
+    policy = record.policy
+    if record.contexts is not None and (segments := record.contexts.segments) and observation.situation is not None:
+        policy, state = segments.seen(segments.of(observation.situation), policy, state)
+    return policy.choose(state, observation, record.chance.deciding(state.round + 1))
 
 
 def _not_estimated(record: Record) -> EvenhandError:

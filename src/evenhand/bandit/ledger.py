@@ -294,6 +294,20 @@ def named(holder: Holder, names: Sequence[str]) -> str:
     return holder if isinstance(holder, str) else names[holder]
 
 
+def facts_of(holder: Holder, names: Sequence[str]) -> dict[str, str]:
+    """The holder of a promise as an event has it."""
+    if isinstance(holder, InSegment):
+        return {"segment": holder.segment, "arm": names[holder.place]}
+    return {"group": holder} if isinstance(holder, str) else {"arm": names[holder]}
+
+
+def holder_of(facts: Mapping[str, Any], place: Mapping[str, int]) -> Holder:
+    """The holder that `facts_of` described."""
+    if "segment" in facts:
+        return InSegment(facts["segment"], place[facts["arm"]])
+    return str(facts["group"]) if "group" in facts else place[facts["arm"]]
+
+
 def flow_of(flow: Flow, names: Sequence[str]) -> SettledPromise:
     """A flow as it is answered, in plays."""
     return SettledPromise(named(flow.holder, names), flow.kind, *(one / PLAY for one in flow[3:]))

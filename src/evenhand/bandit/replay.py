@@ -13,7 +13,7 @@ import numpy as np
 
 from evenhand.bandit import changes, decisions, lease_rounds, rewards
 from evenhand.bandit.leases import Lease
-from evenhand.bandit.ledger import BEHIND, Holder, InSegment, Promised, Stated
+from evenhand.bandit.ledger import BEHIND, Promised, Stated, holder_of
 from evenhand.bandit.propensities import copied
 from evenhand.bandit.record import Record
 from evenhand.bandit.saved import changed, difference
@@ -199,10 +199,7 @@ def replay_change(record: Record, change: ChangeRecord, now: float, key: str = "
 def replay_alarm(record: Record, alarm: str, promises: Sequence[Mapping[str, Any]], now: float) -> None:
     """Take over what was stated of promises."""
     for one in promises:
-        holder: Holder = one["group"] if "group" in one else record.arms.place[one["arm"]]
-        if "segment" in one and isinstance(holder, int):
-            holder = InSegment(one["segment"], holder)
-        promise: Promised = one["promise"], holder
+        promise: Promised = one["promise"], holder_of(one, record.arms.place)
         if (promise in record.alarms) == (alarm == BEHIND):
             raise StateError(f"it says {alarm} of a promise of which that was said before, or nothing: {promise}")
         if alarm == BEHIND:

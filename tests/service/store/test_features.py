@@ -19,9 +19,11 @@ from evenhand.messages.requests import Round
 from evenhand.service.store import Decide, Describe, ReadAudit, Reward, Store
 from evenhand.service.store.compaction import compact
 from evenhand.service.store.database import Database
+from evenhand.service.store.errors import DamagedAllocation
 from evenhand.service.store.export import write_log
 from evenhand.service.store.repair import export_events, import_events
 from evenhand.service.store.verify import verify
+from evenhand.service.store.writer import LONG
 from tests.service.store.kit import Clock, change_rows, count
 
 FEATURES: dict[str, Any] = {
@@ -236,3 +238,21 @@ def test_vectors_are_stored_once_and_come_back(store: Store, tmp_path: Path) -> 
     assert verify(store.database, redecide=True).faults == ()
     write_log(store.database, "search", tmp_path / "log.csv", features=True)
     assert json.loads(pd.read_csv(tmp_path / "log.csv")["query"].iloc[-1]) == [0.1, -0.25, 0.625]
+
+
+def test_damaged_features_are_damage_and_no_error_of_the_server(shop: Store, clock: Clock) -> None:
+    (decision,) = shop.run("shop", Decide(rounds=[seen(1)])).decisions
+    change_rows(shop.database, "UPDATE features SET body = 'x'")
+    with pytest.raises(DamagedAllocation, match="the features of a decision are damaged"):
+        shop.run("shop", Reward([(decision.id, {decision.names[0]: 1.0})]))
+
+
+def test_wide_features_take_a_turn_of_their_own(store: Store) -> None:
+    """So that short commands of other allocations do not wait for them."""
+    declared = {"situation": {"query": {"kind": "vector", "length": 384}}}
+    assert store.create("search", ["a", "b", "c"], {"index": "lin_ts"}, features=declared, missing="never", seed=1)
+    store.run("search", Decide(features={"query": [0.1] * 384}))
+    arms, columns = store.size("search")
+    assert (arms, columns) == (3, 385)
+    assert Decide(rounds=[Round()] * 12).work(arms, columns) > LONG > Decide(rounds=[Round()] * 12).work(arms)
+    assert Reward([("1", {"a": 1.0})] * 30).work(arms, columns) > LONG > Reward([("1", {"a": 1.0})] * 30).work(arms)

@@ -7,7 +7,6 @@ from dataclasses import replace
 from functools import cached_property, partial
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.bandit.audit.bounds import bounds_of, segments_of
 from evenhand.bandit.audit.differences import weighted_means
@@ -24,8 +23,7 @@ from evenhand.judgement.keeping import keeping_of, keeping_within
 from evenhand.judgement.sentences import CLOSE, WHOLE
 from evenhand.messages.lines import DeficitExcerpt, History, SegmentLine
 from evenhand.messages.words import masks
-
-Places = NDArray[np.intp]
+from evenhand.policy.part import Places
 
 
 class Account:

@@ -7,7 +7,7 @@ from typing import Any
 
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.judged import Judged, judged
-from evenhand.bandit.ledger import BEHIND, ENDED, KEPT_AGAIN, Promised, named
+from evenhand.bandit.ledger import BEHIND, ENDED, KEPT_AGAIN, Promised, facts_of, named
 from evenhand.judgement.judge import Judgement, Verdict
 from evenhand.judgement.sentences import Case, sentence
 from evenhand.messages.answers import moment
@@ -34,17 +34,11 @@ def due(account: Account) -> dict[str, list[dict[str, Any]]]:
 def _facts(promise: Promised, account: Account, case: Case | None) -> dict[str, Any]:
     """A promise as an event has it, and how it was judged."""
     kind, holder = promise
-    named = (
-        {"group": holder}
-        if isinstance(holder, str)
-        else {"arm": account.names[holder]}
-        if isinstance(holder, int)
-        else {"segment": holder.segment, "arm": account.names[holder.place]}
-    )
+    about = {"promise": kind, **facts_of(holder, account.names)}
     if case is None:
-        return {"promise": kind, **named}
+        return about
     figures = {name: getattr(case.judgement, name) for name in FIGURES}
-    return {"promise": kind, **named, "share": case.share, **({"reward": True} if case.reward else {}), **figures}
+    return {**about, "share": case.share, **({"reward": True} if case.reward else {}), **figures}
 
 
 def text(alarm: str, facts: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Literal
 
 import numpy as np
@@ -46,14 +46,9 @@ def segments_of(record: Record, places: Places) -> tuple[SegmentLine, ...]:
     counts = (segments.plays, segments.shares, segments.known, segments.sums)
     rows = zip(segments.names, segments.rounds, *(table[:, places].tolist() for table in counts), strict=True)
     return tuple(
-        SegmentLine(name, int(rounds), whole(plays), tuple(shares), whole(known), tuple(sums))
+        SegmentLine(name, int(rounds), tuple(map(int, plays)), tuple(shares), tuple(map(int, known)), tuple(sums))
         for name, rounds, plays, shares, known, sums in rows
     )
-
-
-def whole(numbers: Sequence[float]) -> tuple[int, ...]:
-    """Counts as whole numbers."""
-    return tuple(map(int, numbers))
 
 
 def _groups(record: Record) -> Iterator[BoundLine]:

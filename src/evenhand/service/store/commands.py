@@ -44,6 +44,8 @@ CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode  # ma
 DECISION, SCORE = 5e-5, 4e-7
 ESTIMATED = 200  # times as much for each arm where propensities are estimated, of many lanes at once
 REWARD = 2e-5  # seconds of processor time of a reward
+# With features: to encode and to store them, and for each arm and each product of two columns, with 10 and 384 of them:
+ENCODING, PRODUCT = 1e-4, 2e-9
 
 
 @dataclass
@@ -103,8 +105,8 @@ class Command(ABC, Generic[Answer]):
     def run(self, context: CommandContext) -> Answer:
         """Carry it out; nothing has changed if it raises."""
 
-    def work(self, arms: int) -> float:
-        """Processor time that it takes among so many arms, as estimated."""
+    def work(self, arms: int, columns: int = 0) -> float:
+        """Processor time that it takes among so many arms, with so many columns of features, as estimated."""
         return 0.0
 
     def values(self) -> dict[str, Any]:
@@ -143,6 +145,17 @@ def _whole_as_integers(value: Any) -> Any:
     return value
 
 
+def decision_seconds(rounds: int, arms: int, columns: int = 0, propensities: bool = False) -> float:
+    """Processor time of decisions among so many arms, with so many columns of features, as estimated."""
+    scores = arms * (ESTIMATED if propensities else 1)
+    return rounds * (DECISION + SCORE * scores + feature_seconds(arms, columns))
+
+
+def feature_seconds(arms: int, columns: int) -> float:
+    """Processor time that features take in a decision, or for the reward of an arm, as estimated."""
+    return ENCODING + PRODUCT * arms * columns * columns if columns else 0.0
+
+
 @dataclass(frozen=True)
 class Judge(Command[int]):
     """State the promises that are missed, and those that are kept again; nothing where that was stated before."""
@@ -150,7 +163,7 @@ class Judge(Command[int]):
     kind: ClassVar[str] = "judge"
     answer: ClassVar[type] = int
 
-    def work(self, arms: int) -> float:
+    def work(self, arms: int, columns: int = 0) -> float:
         """So much that it is carried out before the transaction that writes what it states, and no other waits."""
         return 1.0
 
@@ -205,10 +218,10 @@ class Decide(Command[Decisions]):
         rounds = None if self.rounds is None else [vars(one) for one in self.rounds]
         return {**super().values(), "rounds": rounds}
 
-    def work(self, arms: int) -> float:
+    def work(self, arms: int, columns: int = 0) -> float:
         """Processor time, as estimated."""
         rounds = self.count if self.rounds is None else len(self.rounds)
-        return rounds * (DECISION + SCORE * arms * (ESTIMATED if self.propensities else 1))
+        return decision_seconds(rounds, arms, columns, self.propensities)
 
     def run(self, context: CommandContext) -> Decisions:
         """Decide."""
@@ -280,9 +293,9 @@ class Reward(Command[RewardResults]):
     answer: ClassVar[type] = RewardResults
     rewards: Sequence[tuple[str, Mapping[str, float]]] = ()
 
-    def work(self, arms: int) -> float:
+    def work(self, arms: int, columns: int = 0) -> float:
         """Processor time, as estimated."""
-        return REWARD * sum(len(rewards) for _, rewards in self.rewards)
+        return (REWARD + feature_seconds(1, columns)) * sum(len(rewards) for _, rewards in self.rewards)
 
     def run(self, context: CommandContext) -> RewardResults:
         """Take the rewards in."""

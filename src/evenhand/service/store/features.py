@@ -54,9 +54,12 @@ class Sealed(NamedTuple):
 
     def pull(self) -> Pull:
         """The features."""
-        version, values, noted, *_ = json.loads(self.body)
-        numbers = np.frombuffer(base64.b64decode(values), dtype="<f8").astype(float)
-        return Pull(version, numbers, tuple((name, what) for name, what in noted))
+        try:
+            version, values, noted, *_ = json.loads(self.body)
+            numbers = np.frombuffer(base64.b64decode(values), dtype="<f8").astype(float)
+            return Pull(version, numbers, tuple((name, what) for name, what in noted))
+        except DAMAGE as error:
+            raise StateError(f"the features of a decision are damaged: {error!r}") from None
 
     def given(self, contexts: Contexts) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
         """The features of the situation and of arms, as they were given; no vectors of an earlier declaration."""
@@ -94,14 +97,13 @@ def find(connection: Connection, id: int, rounds: Iterable[int]) -> dict[int, Se
     return {round: Sealed(salt, body) for round, salt, body in rows}
 
 
-def erase(connection: Connection, id: int, until: int, waiting: Iterable[int]) -> int:
-    """Erase the features of decisions up to a round, but for those that wait for rewards; how many."""
+def erase(connection: Connection, id: int, until: int, waiting: Iterable[int]) -> None:
+    """Erase the features of decisions up to a round, but for those that wait for rewards."""
     there = connection.execute(select(_OF.round).where(_OF.allocation == id, _OF.round <= until)).scalars()
     rounds = sorted(set(there) - set(waiting))
     for start in range(0, len(rounds), CHUNK):
         some = _OF.round.in_(rounds[start : start + CHUNK])
         connection.execute(delete(tables.features).where(_OF.allocation == id, some))
-    return len(rounds)
 
 
 def beside(connection: Connection, id: int, rows: Sequence[Any]) -> Sequence[Any]:

@@ -409,17 +409,17 @@ class Store:
         with self._lock:
             return [name for name, writer in self._writers.items() if writer.in_memory]
 
-    def size(self, name: str) -> int:
-        """The number of arms of an allocation that is in memory.
+    def size(self, name: str) -> tuple[int, int]:
+        """The numbers of arms, and of columns of features, of an allocation that is in memory.
 
         Args:
             name: of the allocation.
 
         Returns:
-            The number; 0 if it is not in memory.
+            The numbers; 0 if it is not in memory.
         """
         writer = self._writers.get(name)
-        return 0 if writer is None else writer.arms
+        return (0, 0) if writer is None else (writer.arms, writer.columns)
 
     def gauges(self, timeout: float) -> dict[str, Gauges]:
         """The gauges of the allocations that had a command here; those that do not answer in time are left out.

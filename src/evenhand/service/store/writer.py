@@ -80,6 +80,12 @@ class Writer:
         return 0 if allocation is None else len(allocation.names)
 
     @property
+    def columns(self) -> int:
+        """The number of columns of its features, if it is in memory and has any, else 0."""
+        contexts = None if self._allocation is None else self._allocation.bandit.contexts
+        return 0 if contexts is None else sum(contexts.features.widths)
+
+    @property
     def waiting(self) -> int:
         """The number of commands that wait."""
         return len(self._queue)
@@ -91,7 +97,7 @@ class Writer:
     def _is_long(self) -> bool:
         """Whether the next command is carried out by itself, as others would wait for it."""
         try:
-            return self._queue[0].command.work(self.arms) > LONG
+            return self._queue[0].command.work(self.arms, self.columns) > LONG
         except (TypeError, ValueError, OverflowError):  # it is refused when it is carried out
             return False
 
