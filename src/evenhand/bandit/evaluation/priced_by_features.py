@@ -159,10 +159,8 @@ def of_log(log: Log, known: Known) -> FactsByFeatures:
     limits = log.reading.rewards or (min(0.0, float(log.reward.min())), max(1.0, float(log.reward.max())))
     gains = np.clip(ridge.mean + some.applied(weights), *limits)
     radius = math.sqrt(float(chi2.ppf(CONFIDENCE, columns * items)))
-    likely, rests = (
-        chances @ gains,
-        f"The model is a ridge regression for each arm; {len(places):,} contexts were weighed.",
-    )
+    likely = chances @ gains
+    rests = f"The model is a ridge regression for each arm; {len(places):,} contexts were weighed."
     every = [mean_features(some, np.broadcast_to(chances[:, np.newaxis], gains.shape), arm) for arm in range(items)]
     widths = radius * np.sqrt([one @ cover[arm] @ one for arm, one in enumerate(every)])
     return FactsByFeatures(
