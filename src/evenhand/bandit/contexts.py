@@ -16,7 +16,7 @@ from evenhand.core.errors import EvenhandError, StateError
 from evenhand.core.state import Array, Mask, Observation
 from evenhand.features import Features
 from evenhand.features.declaration import as_features
-from evenhand.policy.linear import taken
+from evenhand.policy.linear_sums import taken
 from evenhand.policy.part import Places
 
 OFTEN = 0.05  # values per round from which on an audit says that they were cut, unknown or missing

@@ -16,7 +16,8 @@ from evenhand.core.state import Array, Decision, FeatureShape, Feedback, Observa
 from evenhand.policy.evidence import Evidence, Received, Weighing, as_evidence
 from evenhand.policy.factors import exact_norm
 from evenhand.policy.index import Index
-from evenhand.policy.linear import MODELS, LinearModel, Plays, ScoreParts, Sums, linear_model
+from evenhand.policy.linear import LinearModel, ScoreParts, linear_model
+from evenhand.policy.linear_sums import MODELS, Plays, Sums
 from evenhand.policy.part import Places, Traits
 
 NOISE = 0.5  # R, of rewards in [0, 1] around their mean (Hoeffding's lemma)

@@ -13,7 +13,8 @@ from evenhand.core.state import Array, Feedback, Observation, Shape, State
 from evenhand.policy.contextual import grown_at, plays_of, shape_of
 from evenhand.policy.evidence import Evidence, Received
 from evenhand.policy.index import Index
-from evenhand.policy.linear import LinearModel, Plays, linear_model, taken, turns_of
+from evenhand.policy.linear import LinearModel, linear_model
+from evenhand.policy.linear_sums import Plays, taken, turns_of
 from evenhand.policy.part import Places, Traits
 
 STEPS = 100  # of Newton's method with bisection, which needs about six
