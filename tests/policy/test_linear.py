@@ -32,6 +32,7 @@ from evenhand.policy import (
     Pessimistic,
     TopM,
     UntilDisproved,
+    linear_sums,
 )
 from evenhand.policy.factors import RENEWAL, Roots, exact_norm
 
@@ -205,6 +206,28 @@ def test_many_rewards_at_once_are_added_in_their_order(model: str) -> None:
         seen = Observation(situation=x[i], arms=np.broadcast_to(z[i], (ARMS, ARM)))
         policy.observe(single, answered(seen, places[i], rewards[i]), rng)
     assert dump(together.index) == dump(single.index)
+
+
+@pytest.mark.parametrize("keeps", [True, False], ids=["einsum", "products written down"])
+@pytest.mark.parametrize(("height", "width", "rows"), [(1, 1, 50), (1, 9, 50), (3, 1, 7), (11, 13, 900), (50, 50, 60)])
+def test_sums_over_rows_are_those_of_a_loop(
+    height: int, width: int, rows: int, keeps: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not keeps:  # as where a processor fuses product and sum
+        monkeypatch.setattr(linear_sums, "einsum_keeps_order", lambda *_: False)
+    rng = np.random.default_rng(0)
+    target, left, right = (rng.normal(size=shape) for shape in ((4, height, width), (rows, height), (rows, width)))
+    places, expected = rng.integers(0, 4, rows), target.copy()
+    for place, v, w in zip(places, left, right, strict=True):
+        expected[place] += np.multiply.outer(v, w)
+    linear_sums.increase(target, linear_sums.Runs(places), left, right)
+    assert np.array_equal(target, expected)
+
+
+def test_einsum_is_asked_whether_it_keeps_the_order() -> None:
+    assert not linear_sums.einsum_keeps_order(1, 1)  # it goes along the rows, of which it adds several at once
+    found = {linear_sums.einsum_keeps_order(width, width) for width in range(2, 70)}
+    assert len(found) == 1  # the same for all widths: whether this build fuses products and sums
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -500,7 +523,8 @@ SUMS = """
 import hashlib, json, sys
 import numpy as np
 sys.path.insert(0, {root!r})
-from evenhand import Observation, Policy, dump
+from evenhand import Feedback, Observation, Policy, dump
+from evenhand.core.cohorts import Answers
 from evenhand.policy import LinUCB
 from tests.policy.test_linear import answered, features
 digest = hashlib.sha256()
@@ -513,6 +537,9 @@ for kind in ({{}}, {{"evidence": "pessimistic", "cutoff": 9, "radius": 0.0}}):
             mask = np.arange(4) == number % 4  # who plays must not depend on the scores
             policy.decide(state, Observation(mask, seen.situation, seen.arms), rng)
             policy.observe(state, answered(seen, number % 4, float(rng.random())), rng)
+        answers = Answers(rng.integers(0, 4, 500), np.zeros(500, int), *map(rng.random, (500, (500, 11), (500, 2))))
+        received = np.bincount(answers.places, minlength=4)
+        policy.observe(state, Feedback(received, received * 0.5, answers), rng)
         digest.update(json.dumps(dump(state.index)).encode())
 print(digest.hexdigest())
 """

@@ -49,7 +49,7 @@ class LinearModel(Blocks):
         sums.solved = None  # to solve all anew costs less than so many updates
         x, z = self.split(plays.situation, plays.features)
         places = Runs(plays.lanes * self.arms + plays.arms)
-        self.increase(sums, Runs(plays.lanes), places, x, z, plays.rewards if pays else None, counts)
+        self.add_to(sums, Runs(plays.lanes), places, x, z, plays.rewards if pays else None, counts)
 
     def _add(self, sums: Sums, plays: Plays, counts: bool, pays: bool) -> None:
         """Add a single play, or plays of lanes of which each is there once."""
@@ -60,7 +60,7 @@ class LinearModel(Blocks):
             cache = sums.solved = None  # everything is solved anew in every round
         if cache is not None and cache.loads is not None:
             cache.carried[lanes] -= times(cache.loads[places], flat(sums.own_rewards, 1)[places])
-        self.increase(sums, lanes, places, x, z, plays.rewards if pays else None, counts)
+        self.add_to(sums, lanes, places, x, z, plays.rewards if pays else None, counts)
         if cache is not None:
             cache.follow(self, sums, lanes, places, x, z, counts)
 

@@ -18,6 +18,7 @@ have the same bits on every machine; λ is added when they are read.
 from __future__ import annotations
 
 import dataclasses
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -178,7 +179,7 @@ class Blocks:
                 "ridge",
             )
 
-    def increase(self, sums: Sums, lanes: At, places: At, x: Array, z: Array, rewards: Any, counts: bool) -> None:
+    def add_to(self, sums: Sums, lanes: At, places: At, x: Array, z: Array, rewards: Any, counts: bool) -> None:
         """Add plays to the sums: a single one, plays of lanes of which each is there once, or runs of places.
 
         Args:
@@ -201,11 +202,11 @@ class Blocks:
             ]
         for matrix, at, left, right in products:
             if matrix is not None:
-                _increase(flat(matrix, 2), at, left, right)
+                increase(flat(matrix, 2), at, left, right)
         if rewards is not None:
             for vector, at, block in ((sums.own_rewards, places, x), (sums.common_rewards, lanes, z)):
                 if vector is not None:
-                    _increase(flat(vector, 1)[..., np.newaxis], at, block, rewards[..., np.newaxis])
+                    increase(flat(vector, 1)[..., np.newaxis], at, block, rewards[..., np.newaxis])
 
     def fade(self, sums: Sums, discount: float) -> None:
         """A round passes: every play counts less."""
@@ -245,10 +246,12 @@ class Runs:
         self.places = ordered[self.first]
 
 
-def _increase(target: Array, at: At, left: Array, right: Array) -> None:
+def increase(target: Array, at: At, left: Array, right: Array) -> None:
     """Add ``vwᵀ`` at some places, one after another where a place is there several times."""
     if isinstance(at, Runs):
-        _increase_in_order(target, at, left[at.order], right[at.order])
+        for place, first, size in zip(at.places, at.first, at.sizes, strict=True):
+            some = at.order[first : first + size]
+            target[place] = _total(target[place], left, right, some)
         return
     product = left[..., np.newaxis] * right[..., np.newaxis, :]
     if isinstance(at, np.ndarray):
@@ -258,18 +261,43 @@ def _increase(target: Array, at: At, left: Array, right: Array) -> None:
         one += product
 
 
-def _increase_in_order(target: Array, runs: Runs, left: Array, right: Array) -> None:
-    """Add ``vwᵀ`` place by place, those of each place in their order."""
-    size = target[0].size
-    step = max(AT_ONCE // size, 1)
-    terms = np.empty((step + 1, *target.shape[1:]))
-    for place, first, number in zip(runs.places, runs.first, runs.sizes, strict=True):
-        for start in range(first, first + number, step):
-            some = slice(start, min(start + step, first + number))
-            used = terms[: some.stop - start + 1]
-            used[0] = target[place]
-            np.multiply(left[some, :, np.newaxis], right[some, np.newaxis], out=used[1:])
-            target[place] = used.sum(axis=0) if size >= WIDE else np.add.accumulate(used)[-1]
+def _total(start: Array, left: Array, right: Array, some: NDArray[np.intp]) -> Array:
+    """``start + vwᵀ + …`` for some rows v and w, added one after another."""
+    height, width = start.shape
+    if len(some) <= height or not einsum_keeps_order(height, width):
+        return _added(start, left[some], right[some])
+    first, second = np.empty((height + len(some), height)), np.empty((height + len(some), width))
+    first[:height], second[:height] = np.eye(height), start  # the sum of these rows is the start, with all its digits
+    np.take(left, some, axis=0, out=first[height:])
+    np.take(right, some, axis=0, out=second[height:])
+    return np.asarray(np.einsum("ti,tj->ij", first, second))
+
+
+def _added(start: Array, left: Array, right: Array) -> Array:
+    """The same, from products that are written down."""
+    step = max(AT_ONCE // start.size, 1)
+    terms = np.empty((min(step, len(left)) + 1, *start.shape))
+    terms[0] = start
+    for at in range(0, len(left), step):
+        some = slice(at, at + step)
+        used = terms[: len(left[some]) + 1]
+        np.multiply(left[some, :, np.newaxis], right[some, np.newaxis], out=used[1:])
+        terms[0] = used.sum(axis=0) if start.size >= WIDE else np.add.accumulate(used)[-1]
+    return np.asarray(terms[0])
+
+
+@lru_cache(maxsize=256)
+def einsum_keeps_order(height: int, width: int) -> bool:
+    """Whether ``einsum`` adds products as `_added` does: one after another, each rounded before it is added.
+
+    It says so of no build. Where processors fuse product and sum its digits differ, and so they do where it has no
+    other axis to go along than that of the sum.
+    """
+    height = min(height, 3)  # it goes along the width, whatever the height
+    rows = np.sin(np.arange(64.0 * (height + width))).reshape(64, -1)
+    left, right = np.ascontiguousarray(rows[:, :height]), np.ascontiguousarray(rows[:, height:])
+    expected = _added(np.zeros((height, width)), left, right)
+    return bool((np.einsum("ti,tj->ij", left, right) == expected).all())
 
 
 def turns_of(lanes: NDArray[np.intp]) -> NDArray[np.intp]:
