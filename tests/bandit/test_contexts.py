@@ -473,6 +473,53 @@ def test_an_arm_is_added_with_features() -> None:
     assert bandit._record.contexts.arms[3] == {}
 
 
+TWO = Features(
+    arms={"price": Number(0, 50), "kind": Category(["hot", "cold"], unknown="error"), "stock": Number(0, 9, missing=1)}
+)
+SHARED = {"index": {"kind": "lin_ucb", "model": "shared"}}
+HOT = {"tea": {"price": 2, "kind": "hot"}, "coffee": {"price": 3, "kind": "hot"}}
+
+
+def test_an_arm_that_lacks_what_all_others_have_is_refused_and_nothing_changes() -> None:
+    given = {"tea": {"price": 2, "kind": "hot"}, "coffee": {"price": 3, "kind": "hot"}}
+    bandit = Bandit(
+        ["tea", "coffee"], {"index": {"kind": "lin_ucb", "model": "shared"}}, features=TWO, arm_features=given
+    )
+    before = bandit.dump()
+    for ask in (bandit.plan, bandit.change):
+        with pytest.raises(EvenhandError) as caught:
+            ask(AddArm("mate", features={"price": 4}))
+        assert str(caught.value) == (
+            "features.kind is missing, and every other arm has it: give it with AddArm('mate', features=…)"
+        )
+    assert bandit.dump() == before
+    bandit.decide()
+    bandit.change(AddArm("mate", features={"price": 4, "kind": "cold"}))
+    bandit.decide(arms={"mate": {"price": 5}})
+
+
+def test_an_arm_that_is_brought_back_without_its_features_is_refused_with_the_remedy() -> None:
+    given = {"tea": {"price": 2, "kind": "hot"}, "coffee": {"price": 3, "kind": "hot"}}
+    bandit = Bandit(
+        ["tea", "coffee"], {"index": {"kind": "lin_ucb", "model": "shared"}}, features=TWO, arm_features=given
+    )
+    bandit.add("mate", features=HOT["tea"])
+    bandit.change(Erase("mate"))
+    name = bandit.names[2]
+    with pytest.raises(EvenhandError, match=r"features.price is missing.*Redeclare\(features, arm_features\)"):
+        bandit.bring_back(name)
+    bandit.change(Redeclare(TWO, {**HOT, name: HOT["tea"]}))
+    bandit.bring_back(name)
+    bandit.decide()
+
+
+def test_an_arm_may_lack_what_decisions_give_for_others_too() -> None:
+    bandit = Bandit(ARMS, {"index": {"kind": "lin_ucb", "model": "shared"}}, features=BOTH, arm_features=PRICES)
+    bandit.add("cocoa")
+    decision = bandit.decide({"country": "FR", "age": 3}, arms={"mate": {"price": 1}, "cocoa": {"price": 2}})
+    assert decision.names[0] in bandit.names
+
+
 def test_a_new_arm_after_many_rounds_is_tried() -> None:
     bandit = Bandit(ARMS, {"index": {"kind": "lin_ucb", "radius": 1.0}}, features=SITUATION)
     rng = np.random.default_rng(0)

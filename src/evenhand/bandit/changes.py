@@ -139,23 +139,19 @@ def _with_arm(record: Record, change: AddArm) -> Plan:
             parameters[parameter] = [*parameters[parameter], validate.number(name, value, low=0.0)]
         elif value is not None:
             raise EvenhandError(f"{record.label} has no {name} per arm; leave the {name} out")
-    if change.features is not None:
-        _check_features(record, change.features)
+    _check_features(record, change.features, f"AddArm({arm!r}, features=…)")
     prior = parameters.get("prior")
     if prior is not None and np.ndim(prior) == 2:
         parameters["prior"] = [*prior, UNIFORM]
     return Plan(Arms((*record.names, arm), record.retired), parameters, (arm,))
 
 
-def _check_features(record: Record, values: Any) -> None:
-    """Refuse features of an arm that are not as they are declared."""
-    if record.contexts is None:
+def _check_features(record: Record, values: Any, remedy: str) -> None:
+    """Refuse features of an arm that are not as they are declared, or without which later decisions would fail."""
+    if record.contexts is not None:
+        record.contexts.check_arm(values or {}, np.flatnonzero(record.arms.active).tolist(), remedy)
+    elif values is not None:
         raise EvenhandError("must be left out: this bandit was made without features", "features")
-    from evenhand.bandit.contexts import faults_of
-
-    faults = faults_of(record.contexts.features, values, "features")
-    if faults:
-        raise EvenhandError.together(faults)
 
 
 def _redeclared(record: Record, change: Redeclare) -> Contexts | None:
@@ -191,6 +187,8 @@ def _brought_back(record: Record, change: BringBack) -> Plan:
     record.arms.check(arm)
     if arm not in record.retired:
         raise EvenhandError(f"arm {arm!r} is not retired")
+    if record.contexts is not None:
+        _check_features(record, record.contexts.arms[record.arms.place[arm]], "Redeclare(features, arm_features)")
     fraction = 0.0 if change.fraction is None else validate.number("fraction", change.fraction, 0.0, 1.0)
     return Plan(Arms(record.names, record.retired - {arm}), _with_fraction(record, arm, fraction), (arm,))
 

@@ -114,6 +114,22 @@ class Contexts:
             table[names[at]] = {**self.arms[at], **one} if isinstance(one, Mapping) else one
         return rows if able.mask is None else rows[able.arms], table
 
+    def check_arm(self, values: Any, active: Iterable[int], remedy: str) -> None:
+        """Refuse features of a new arm that are not as declared, and that lack what all active ones have.
+
+        Decisions that leave those out would fail from then on.
+        """
+        faults = faults_of(self.features, values, "features")
+        if not faults:
+            elsewhere = {name for place in active for name in lacking(self.features, self.arms[place])}
+            faults = [
+                EvenhandError(f"is missing, and every other arm has it: give it with {remedy}", "features", name)
+                for name in lacking(self.features, values)
+                if name not in elsewhere
+            ]
+        if faults:
+            raise EvenhandError.together(faults)
+
     def add_arm(self, values: Mapping[str, Any]) -> None:
         """A new arm has these features."""
         self.arms.append(dict(values))
@@ -281,6 +297,18 @@ def faults_of(features: Features, values: Any, *path: str) -> list[EvenhandError
             feature.put(value, np.zeros(len(feature.labels(name))), 0)
         except EvenhandError as error:
             found.append(error.at(*path, name))
+    return found
+
+
+def lacking(features: Features, values: Mapping[str, Any]) -> list[str]:
+    """Features that each decision has to give for an arm with these values: the declaration has none for a blank."""
+    found = []
+    for name, feature in features.arms.items():
+        if values.get(name) is None:
+            try:
+                feature.put(None, np.zeros(len(feature.labels(name))), 0)
+            except EvenhandError:
+                found.append(name)
     return found
 
 

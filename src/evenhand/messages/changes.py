@@ -125,7 +125,7 @@ class AddArm(ArmValues, OfArm):
         0.2
     """
 
-    # values of its features, by name; a decision can give others
+    # values of its features, by name, with all that every other arm has; a decision can give others
     features: Table | None = field(default=None, kw_only=True)
 
 

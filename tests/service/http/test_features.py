@@ -132,3 +132,14 @@ def test_a_promise_for_a_segment(ask: Asking) -> None:
     assert wrong.status_code == 422
     assert "there is no segment 'ES'" in wrong.text
     assert ask.post("/v1/allocations", {**body, "name": "other", "segments": "age"}).status_code == 422
+
+
+def test_an_arm_without_its_features_is_refused_with_their_names(shop: Asking) -> None:
+    refused = shop.post(f"{SHOP}/changes", {"change": "add", "arm": "mate"})
+    assert refused.status_code == 422
+    assert refused.json()["errors"][0]["where"] == "body.features.price"
+    assert "every other arm has it" in refused.json()["errors"][0]["message"]
+    asked = {"features": {"age": 33, "country": "DE"}}
+    assert shop.post(f"{SHOP}/decisions", asked).status_code == 200
+    assert shop.post(f"{SHOP}/changes", {"change": "add", "arm": "mate", "features": {"price": 4}}).status_code == 200
+    assert shop.post(f"{SHOP}/decisions", asked).status_code == 200

@@ -15,8 +15,9 @@ from sqlalchemy import text
 from evenhand import EvenhandError
 from evenhand.bandit import Bandit
 from evenhand.bandit.evaluation.log import read_log
+from evenhand.changes import AddArm
 from evenhand.messages.requests import Round
-from evenhand.service.store import Decide, Describe, ReadAudit, Reward, Store
+from evenhand.service.store import Change, Decide, Describe, ReadAudit, Reward, Store
 from evenhand.service.store.compaction import compact
 from evenhand.service.store.database import Database
 from evenhand.service.store.errors import DamagedAllocation
@@ -210,6 +211,17 @@ def test_rounds_of_a_batch_are_all_checked_first(shop: Store) -> None:
     ]
     assert count(shop.database, "features") == 0
     assert shop.run("shop", Describe()).round == 0
+
+
+def test_an_arm_without_features_is_refused_and_nothing_is_stored(shop: Store, clock: Clock, lite: Database) -> None:
+    play(shop, clock, range(3))
+    before = bodies(lite)
+    with pytest.raises(EvenhandError, match=r"features.price is missing, and every other arm has it"):
+        shop.run("shop", Change(AddArm("mate")))
+    assert bodies(lite) == before
+    play(shop, clock, range(3, 6))
+    shop.run("shop", Change(AddArm("mate", features={"price": 4})))
+    play(shop, clock, range(6, 9))
 
 
 def test_a_reward_for_erased_features_counts_and_the_event_says_that_nothing_was_learned(
