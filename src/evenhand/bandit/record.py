@@ -27,7 +27,7 @@ from evenhand.core.state import Array, Feedback, Mask, State, Unit
 from evenhand.messages.changes import VALUES
 from evenhand.messages.words import Words
 from evenhand.policy.accounts import BILLION, Accounts
-from evenhand.policy.composition import SLOTS, Policy
+from evenhand.policy.composition import SLOTS, Policy, parts_in
 from evenhand.policy.prior import by_name as prior_by_name
 
 if TYPE_CHECKING:
@@ -388,6 +388,12 @@ def _table_of(policy: Policy, parameters: Mapping[str, Any], arms: int) -> dict[
     """A policy as a table of its parts, without those that every policy has anyway."""
     if parameters:
         raise EvenhandError(f"a policy has its parameters itself; leave out {', '.join(parameters)}")
+    for one in parts_in(policy):
+        if one.traits.offline:
+            raise EvenhandError(
+                f"{type(one).__name__} is for simulations and logs only, as what it remembers can neither be read "
+                "safely from a file nor followed by replay: use LinUCB, LinTS or LogisticTS here"
+            )
     table: dict[str, Any] = {"name": policy.name} if policy.name else {}
     for slot in attrs.fields(Policy):
         form = as_plain(slot.name, getattr(policy, slot.name))

@@ -13,6 +13,7 @@ from evenhand.core.lazy import lazy
 if TYPE_CHECKING:
     from evenhand.policy.accounts import owed as owed
     from evenhand.policy.best_chance import BestChance as BestChance
+    from evenhand.policy.bootstrap import Bootstrap as Bootstrap
     from evenhand.policy.chain import Chain as Chain
     from evenhand.policy.claim import Fairness as Fairness
     from evenhand.policy.claim import Ranking as Ranking

@@ -40,6 +40,8 @@ class Traits:
     bounded: bool = False  # whether it needs rewards of a finite range
     named: bool = False  # whether it needs feedback that names the pull of each reward
     contextual: bool = False  # an index: whether it goes by features, and needs those of the pull of each reward
+    # whether it is for simulations and logs only: what it remembers cannot be written down and read again
+    offline: bool = False
     scaled: bool = False  # a fairness part: whether it needs the spread of the scores in every decision
     scored: bool = False  # a fairness part: whether it needs the scores themselves
     tests_delays: bool = False  # whether it tests if rewards depend on their delay
