@@ -72,6 +72,11 @@ class PaperClaim:
     missing: str = ""  # why it cannot be run here, for another reason than data; it is then listed and not measured
 
 
+def ours(sentence: str, test: Callable[[Runs], Sequence[Finding]], reading: str = "") -> PaperClaim:
+    """A claim that no paper makes."""
+    return PaperClaim(sentence, "ours", test, reading)
+
+
 @dataclass(frozen=True)
 class ExperimentTable:
     """Numbers of an experiment, shown beside its figure."""

@@ -10,7 +10,7 @@ import numpy as np
 from evenhand.core.state import Array
 from evenhand.environment.world import Environment
 from evenhand.judgement.claims import Finding
-from evenhand.papers.experiment import CompletedRun, Experiment, ExperimentTable, PaperClaim, QuickSize, Runs, of_runs
+from evenhand.papers.experiment import CompletedRun, Experiment, ExperimentTable, QuickSize, Runs, of_runs, ours
 from evenhand.papers.panels import SIZE, lanes_of
 from evenhand.papers.verdicts import above, at, below, count_lanes, within
 from evenhand.policy.composition import Policy
@@ -136,30 +136,17 @@ EXPERIMENTS = (
         "The best with the promises knows the means in every situation.",
         parts=tuple(PARTS),
         claims=(
-            PaperClaim(
+            ours(
                 "A queue that follows the scale of the scores earns nearly the best that the promise allows, at every "
                 "scale.",
-                "ours",
                 near_the_best,
                 f"nearly: more than 97%, {LAST}",
             ),
-            PaperClaim("No arm is further behind than the queue allows.", "ours", as_owed),
-            PaperClaim("To pay whatever is owed at once earns less.", "ours", more_than(FIRST), LAST),
-            PaperClaim(
-                "To draw each arm with its share in every situation earns less.",
-                "ours",
-                more_than(FLOORS),
-                LAST,
-            ),
-            PaperClaim(
-                "To keep the promise without a look at the situation earns less.",
-                "ours",
-                more_than(BLIND),
-                LAST,
-            ),
-            PaperClaim(
-                "The unit of rewards makes no difference.", "ours", in_any_unit, "within half a percentage point"
-            ),
+            ours("No arm is further behind than the queue allows.", as_owed),
+            ours("To pay whatever is owed at once earns less.", more_than(FIRST), LAST),
+            ours("To draw each arm with its share in every situation earns less.", more_than(FLOORS), LAST),
+            ours("To keep the promise without a look at the situation earns less.", more_than(BLIND), LAST),
+            ours("The unit of rewards makes no difference.", in_any_unit, "within half a percentage point"),
         ),
         draw=of_parts,
         quick=QuickSize(lanes=4, horizon=2000),

@@ -11,7 +11,7 @@ import numpy as np
 from evenhand.core.state import Array
 from evenhand.judgement.claims import Finding
 from evenhand.papers.claims import less, never_behind, together
-from evenhand.papers.experiment import CompletedRun, Experiment, PaperClaim, Runs, of_runs
+from evenhand.papers.experiment import CompletedRun, Experiment, PaperClaim, Runs, of_runs, ours
 from evenhand.papers.panels import curves, finish, lanes_of
 from evenhand.papers.verdicts import below, within
 from evenhand.simulation.figures.panel import grid, mean_and_reach, whiskers
@@ -97,17 +97,15 @@ def _learns_anew(part: str) -> tuple[PaperClaim, ...]:
             SOURCE,
             less(part, ("D-UCB", "SW-UCB"), ["UCB1"], ["dynamic_regret"]),
         ),
-        PaperClaim(
+        ours(
             "With promised shares, FUCB and F-TS have less dynamic r-regret if they forget old rewards.",
-            "ours",
             together(
                 less(shared, ("FUCB, window",), ["FUCB"], ["dynamic_r_regret"]),
                 less(shared, ("F-TS, discounted",), ["F-TS"], ["dynamic_r_regret"]),
             ),
         ),
-        PaperClaim(
+        ours(
             "Promises are kept although rewards are forgotten: no arm is ever a whole play behind.",
-            "ours",
             never_behind(shared),
         ),
     )
@@ -123,14 +121,12 @@ EXPERIMENTS = (
         parts=("d1", "d1-shares"),
         claims=(
             *_learns_anew("d1"),
-            PaperClaim(
+            ours(
                 "GLR-klUCB has less dynamic regret than SW-UCB.",
-                "ours",
                 less("d1", ("GLR-klUCB",), ["SW-UCB"], ["dynamic_regret"]),
             ),
-            PaperClaim(
+            ours(
                 "With promised shares, fair GLR has less dynamic r-regret than FUCB with a window.",
-                "ours",
                 less("d1-shares", ("fair GLR",), ["FUCB, window"], ["dynamic_r_regret"]),
             ),
         ),
@@ -156,12 +152,9 @@ EXPERIMENTS = (
         "share of 0.025, 0.05 and 0.1 for either arm.",
         parts=("d3",),
         claims=(
-            PaperClaim(
-                "The larger the promised share r, the sooner the change is found.", "ours", sooner_with_larger_shares
-            ),
-            PaperClaim(
+            ours("The larger the promised share r, the sooner the change is found.", sooner_with_larger_shares),
+            ours(
                 "The delay until a change by Δ is found is about ln T/(r Δ²) rounds.",
-                "ours",
                 as_the_theory_says,
                 "found: the arm has most of the plays in ten rounds; about: between half and twice that number",
             ),

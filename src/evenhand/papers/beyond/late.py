@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from evenhand.judgement.claims import Finding
 from evenhand.papers.claims import at_most_times, together
-from evenhand.papers.experiment import Experiment, PaperClaim, QuickSize, Runs, of_runs
+from evenhand.papers.experiment import Experiment, QuickSize, Runs, of_runs, ours
 from evenhand.papers.panels import curves, lanes_of
 from evenhand.papers.verdicts import above, at, ratio_below
 from evenhand.simulation.figures.panel import grid
@@ -64,26 +64,23 @@ EXPERIMENTS = (
         parts=("m1",),
         claims=(
             *(
-                PaperClaim(
+                ours(
                     f"M-{rule} has at most two thirds of OP-{rule}'s {measure.replace('_', ' ')}.",
-                    "ours",
                     at_most_times("m1", f"M-{rule}", f"OP-{rule}", (measure,), 2 / 3),
                 )
                 for rule, measure in product(RULES, REGRETS)
             ),
             *(
-                PaperClaim(
+                ours(
                     f"The {measure.replace('_', ' ')} of M-FCUCB-D and M-FCTS-D is flat once the first pulls are old "
                     "enough.",
-                    "ours",
                     together(*(flat("m1", f"M-{rule}", measure, 1.1) for rule in RULES)),
                     "flat: from round 20,000 to the end less than a tenth is added",
                 )
                 for measure in REGRETS
             ),
-            PaperClaim(
+            ours(
                 "Q-FCUCB-D and Q-FCTS-D have at most half of the regrets of FCUCB-D and FCTS-D.",
-                "ours",
                 together(*(at_most_times("m1", f"Q-{rule}", rule, REGRETS, 0.5) for rule in RULES)),
             ),
         ),
@@ -99,21 +96,18 @@ EXPERIMENTS = (
         "rounds.",
         parts=("m2-geometric", "m2-loss"),
         claims=(
-            PaperClaim(
+            ours(
                 "Under geometric delays both regrets of M-FCUCB-D are at most 10% larger than those of FCUCB-D.",
-                "ours",
                 at_most_times("m2-geometric", "M-FCUCB-D", "FCUCB-D", REGRETS, 1.1),
             ),
-            PaperClaim(
+            ours(
                 "Under geometric delays neither regret of M-FCTS-D is larger than that of FCTS-D.",
-                "ours",
                 at_most_times("m2-geometric", "M-FCTS-D", "FCTS-D", REGRETS, 1.05),
                 "not larger: surely less than 5% larger",
             ),
-            PaperClaim(
+            ours(
                 "Under geometric delays both regrets of Q-FCUCB-D and Q-FCTS-D, set to trust or to doubt, are at most "
                 "10% larger than those of FCUCB-D and FCTS-D.",
-                "ours",
                 together(
                     *(
                         at_most_times("m2-geometric", f"Q-{rule}, {way}", rule, REGRETS, 1.1)
@@ -121,21 +115,18 @@ EXPERIMENTS = (
                     )
                 ),
             ),
-            PaperClaim(
+            ours(
                 "Where rewards are lost, M-FCUCB-D and M-FCTS-D have more than twice the reward regret of FCUCB-D and "
                 "FCTS-D.",
-                "ours",
                 together(*(at_least_times("m2-loss", f"M-{rule}", rule, 2.0) for rule in RULES)),
             ),
-            PaperClaim(
+            ours(
                 "Where rewards are lost, both regrets of Q-FCUCB-D and Q-FCTS-D, set to trust, are at most 10% larger "
                 "than those of FCUCB-D and FCTS-D.",
-                "ours",
                 together(*(at_most_times("m2-loss", f"Q-{rule}, trust", rule, REGRETS, 1.1) for rule in RULES)),
             ),
-            PaperClaim(
+            ours(
                 "Where rewards are lost, Q-FCUCB-D and Q-FCTS-D, set to doubt, are as bad as M-FCUCB-D and M-FCTS-D.",
-                "ours",
                 together(*(at_least_times("m2-loss", f"Q-{rule}, doubt", rule, 2.0) for rule in RULES)),
                 "as bad: more than twice the reward regret of FCUCB-D and FCTS-D",
             ),

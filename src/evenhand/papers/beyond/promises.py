@@ -8,7 +8,7 @@ import numpy as np
 
 from evenhand.core.state import Array
 from evenhand.judgement.claims import Finding
-from evenhand.papers.experiment import CompletedRun, Experiment, PaperClaim, Runs, of_runs
+from evenhand.papers.experiment import CompletedRun, Experiment, Runs, of_runs, ours
 from evenhand.papers.panels import lanes_of, name_arms
 from evenhand.papers.verdicts import KEPT, above, at, kept, shares, within
 from evenhand.simulation.figures.panel import bars, grid, mean_and_reach
@@ -112,19 +112,15 @@ EXPERIMENTS = (
         "their arms instead, and Thompson sampling without a promise.",
         parts=("g",),
         claims=(
-            PaperClaim("The floors are kept, for groups and for arms.", "ours", brands_kept, KEPT),
-            PaperClaim(
+            ours("The floors are kept, for groups and for arms.", brands_kept, KEPT),
+            ours(
                 "A group's promise is kept mostly by its best arm.",
-                "ours",
                 paid_by_the_best,
                 "mostly: the best arm has more than nine tenths of the group's plays",
             ),
-            PaperClaim(
-                "Equal floors for a group's arms cost more than twice as much as a floor for the group.", "ours", dearer
-            ),
-            PaperClaim(
+            ours("Equal floors for a group's arms cost more than twice as much as a floor for the group.", dearer),
+            ours(
                 "Without a promise a group misses most of the share that it would be promised.",
-                "ours",
                 broken,
                 "most: more than half",
             ),
@@ -140,16 +136,14 @@ EXPERIMENTS = (
         "and divides them by their sum (clip), as GrowthBook's contextual bandits do in 2026.",
         parts=("v",),
         claims=(
-            PaperClaim(
+            ours(
                 "If chances are clipped and divided by their sum, arms that are clearly worse get 7.1%, not the floor "
                 "of 10%.",
-                "ours",
                 of_the_worse(CLIP, 0.07, 0.0725),
                 "from 7% to 7.25%: 0.1/1.4 is 7.14%",
             ),
-            PaperClaim(
+            ours(
                 "If the floor is mixed in, arms that are clearly worse get 10%.",
-                "ours",
                 of_the_worse(MIX, 0.0985, 0.1015),
                 "from 9.85% to 10.15%",
             ),

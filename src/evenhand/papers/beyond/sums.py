@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from evenhand.judgement.claims import Finding
-from evenhand.papers.experiment import Experiment, PaperClaim, Runs, of_runs
+from evenhand.papers.experiment import Experiment, Runs, of_runs, ours
 from evenhand.papers.verdicts import above, at, below, count_lanes, ratio_below
 from evenhand.simulation.figures.panel import bars, grid, mean_and_reach
 
@@ -104,30 +104,21 @@ EXPERIMENTS = (
         "in the first half of a choice counts for no arm.",
         parts=tuple(NAMES),
         claims=(
-            PaperClaim(
-                "No lane is stuck on a worse arm in any of the twelve spreads.", "ours", none_stuck((*LATE, *SOON))
-            ),
-            PaperClaim(
+            ours("No lane is stuck on a worse arm in any of the twelve spreads.", none_stuck((*LATE, *SOON))),
+            ours(
                 "Regret is at or below that of ARS-UCB as published where rewards come late.",
-                "ours",
                 regret_below(tuple(LATE), 1.05),
                 "late: ten steps or more on average; at or below: surely less than 5% more, in every spread",
             ),
-            PaperClaim(
+            ours(
                 "Regret is at most 20% above that of ARS-UCB as published where rewards come within a few steps.",
-                "ours",
                 regret_below(tuple(SOON), 1.2),
                 "in every spread",
             ),
-            PaperClaim(
-                "If rewards are spread over 500 or over 1000 steps, some lanes are stuck.",
-                "ours",
-                some_stuck(tuple(LONG)),
-            ),
-            PaperClaim(
+            ours("If rewards are spread over 500 or over 1000 steps, some lanes are stuck.", some_stuck(tuple(LONG))),
+            ours(
                 "If rewards are spread over 500 or over 1000 steps, fewer lanes are stuck than with ARS-UCB as "
                 "published.",
-                "ours",
                 fewer_stuck(tuple(LONG)),
             ),
         ),

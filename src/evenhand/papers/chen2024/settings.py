@@ -8,7 +8,7 @@ from typing import Any
 
 from evenhand.papers.chen2024 import claims, figures
 from evenhand.papers.claims import less, together
-from evenhand.papers.experiment import Data, Experiment, PaperClaim, QuickSize
+from evenhand.papers.experiment import Data, Experiment, PaperClaim, QuickSize, ours
 from evenhand.papers.verdicts import NEARER
 
 SETTING = (
@@ -94,9 +94,8 @@ def _other_merits(
                 claims.wider(figure),
                 "gap: the highest regret minus the lowest; it must widen with every step of c, for both regrets",
             ),
-            PaperClaim(
+            ours(
                 "The larger c, the further apart are the regrets of each fair policy and each of the other algorithms.",
-                "ours",
                 claims.wider_between(figure, policies),
                 "for each pair, between c = 2 and c = 8, for both regrets",
             ),
@@ -458,10 +457,9 @@ EXPERIMENTS = (
                 "may: at least one of the two regrets of OP-FCUCB-D or OP-FCTS-D is larger than that of FCUCB-D or "
                 "FCTS-D, at the end, under the geometric delays of this run; the intervals share the error of 5%",
             ),
-            PaperClaim(
+            ours(
                 "With the merit 1 + 50 μ⁴, for which the best point of the confidence intervals must be searched for, "
                 "FCTS-D and OP-FCTS-D take less time than FCUCB-D and OP-FCUCB-D.",
-                "ours",
                 claims.faster("c9-steep"),
             ),
         ),
@@ -504,9 +502,8 @@ EXPERIMENTS = (
                 claims.like_a_root(("c10-biased",), claims.OP_TS),
                 f"{NEARER}; with a longest delay d the theorem's bound is d √T, from q = 1",
             ),
-            PaperClaim(
+            ours(
                 "The same is true of FCTS-D under these biased delays, which its theorem does not cover.",
-                "ours",
                 claims.like_a_root(("c10-biased",), claims.TS),
                 "all rewards are known after 600 rounds, so that they mislead for a while only",
             ),

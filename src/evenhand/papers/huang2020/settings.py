@@ -10,7 +10,7 @@ import numpy as np
 
 from evenhand.core.errors import DataError
 from evenhand.datasets import movielens
-from evenhand.papers.experiment import Data, Experiment, PaperClaim
+from evenhand.papers.experiment import Data, Experiment, PaperClaim, ours
 from evenhand.papers.huang2020 import claims, figures
 from evenhand.papers.huang2020.claims import BALANCED, BOUNDS, FILMS, FIRST, FREE, SECOND, ZOOM
 from evenhand.papers.verdicts import KEPT
@@ -96,24 +96,20 @@ def _variants(part: str, ends: Sequence[str]) -> tuple[PaperClaim, ...]:
     """Claims of our own: the other constant of LFG, and each index with each queue; the last ending has no queue."""
     finite = ends[:-1]
     return (
-        PaperClaim(
+        ours(
             "TSCSF-B has a lower time-averaged regret than LFG with c = 2, the index of Fang et al. 2022 (ours).",
-            "ours",
             claims.below_lfg(part, ends, other="LFG c=2"),
         ),
-        PaperClaim(
+        ours(
             "If both use the exact queue, TSCSF-B has a lower time-averaged regret than LFG (ours).",
-            "ours",
             claims.below_lfg(part, finite, other="LFG exact"),
         ),
-        PaperClaim(
+        ours(
             "If both use the recursive queue, TSCSF-B has a lower time-averaged regret than LFG (ours).",
-            "ours",
             claims.below_lfg(part, finite, policy="TSCSF-B recursive"),
         ),
-        PaperClaim(
+        ours(
             "The choice of the queue affects the regret more than the choice of the index (ours).",
-            "ours",
             claims.queue_matters_more(part, finite),
             "the difference between the two queues, averaged over the indices, is compared with that between the two "
             "indices, averaged over the queues",
@@ -122,7 +118,7 @@ def _variants(part: str, ends: Sequence[str]) -> tuple[PaperClaim, ...]:
 
 
 def _kept(part: str, end: str) -> PaperClaim:
-    return PaperClaim("TSCSF-B and LFG keep the promises to all arms (ours).", "ours", claims.kept(part, end), KEPT)
+    return ours("TSCSF-B and LFG keep the promises to all arms (ours).", claims.kept(part, end), KEPT)
 
 
 def on_ratings(config: dict[str, Any], folder: Path) -> dict[str, Any]:
@@ -300,15 +296,13 @@ EXPERIMENTS = (
                 claims.too_high,
                 "rating: the index, its upper confidence bound; higher for every film",
             ),
-            PaperClaim(
+            ours(
                 "The final ratings of TSCSF-B are much closer to the true ones than those of LFG with c = 2 (ours).",
-                "ours",
                 claims.nearer("score", 0.5, "LFG c=2"),
                 "rating: the index; much closer: at most half the mean distance over the films",
             ),
-            PaperClaim(
+            ours(
                 "The mean ratings that TSCSF-B received are closer to the true ones than those of LFG (ours).",
-                "ours",
                 claims.nearer("estimate"),
                 "our second reading of the rating: the mean of the ratings received, which has no bonus in it",
             ),
@@ -349,9 +343,8 @@ EXPERIMENTS = (
                 claims.faster(FILMS, (BALANCED, FREE)),
                 f"the paper infers it from a curve below LFG's and gives no factor; {FASTER}",
             ),
-            PaperClaim(
+            ours(
                 "Early on TSCSF-B has at most half of LFG's regret (ours).",
-                "ours",
                 claims.much_faster,
                 "after 100 rounds and after a tenth of all rounds: with balanced η the regret against Opt-F, with "
                 "η = ∞ the one against Opt-NF",
@@ -364,10 +357,9 @@ EXPERIMENTS = (
                 "ratings of five genres. The ratings included in Evenhand name no genres, so this Opt-F cannot be "
                 "computed.",
             ),
-            PaperClaim(
+            ours(
                 "Both earn more than an Opt-F that knows which sets of films are rated, and how often: their "
                 "time-averaged regrets are negative.",
-                "ours",
                 claims.below_opt_f,
                 "at the end, with balanced η",
             ),

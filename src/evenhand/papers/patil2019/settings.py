@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evenhand.papers.claims import less, near, never_behind
-from evenhand.papers.experiment import Experiment, PaperClaim
+from evenhand.papers.experiment import Experiment, PaperClaim, ours
 from evenhand.papers.patil2019 import claims, figures
 from evenhand.papers.patil2019.claims import LIKE
 from evenhand.papers.verdicts import AT_MOST_LOGARITHMIC, KEPT
@@ -132,20 +132,16 @@ EXPERIMENTS = (
                 claims.still_logarithmic("counted"),
                 f"at η = 1; {AT_MOST_LOGARITHMIC}",
             ),
-            PaperClaim(
-                "If surpluses are ignored, the r-regret per round grows as η grows.",
-                "ours",
-                claims.rises_with_eta("ignored"),
+            ours(
+                "If surpluses are ignored, the r-regret per round grows as η grows.", claims.rises_with_eta("ignored")
             ),
-            PaperClaim(
+            ours(
                 "If surpluses are ignored, the promises are kept for large η.",
-                "ours",
                 claims.satisfied("ignored"),
                 f"at η = 1; {KEPT}",
             ),
-            PaperClaim(
+            ours(
                 "If surpluses are ignored, the r-regret is at most logarithmic even for large η.",
-                "ours",
                 claims.still_logarithmic("ignored"),
                 f"at η = 1; {AT_MOST_LOGARITHMIC}",
             ),

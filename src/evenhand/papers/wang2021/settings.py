@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from evenhand.papers.experiment import Data, Experiment, PaperClaim, QuickSize
+from evenhand.papers.experiment import Data, Experiment, PaperClaim, QuickSize, ours
 from evenhand.papers.verdicts import AT_MOST_LOGARITHMIC, NEARER
 from evenhand.papers.wang2021 import claims, figures, together
 
@@ -75,16 +75,14 @@ def _of_rounds(parts: Sequence[str]) -> tuple[PaperClaim, ...]:
             together.outperforms(parts, (claims.CHOICE,), (claims.UCB,), claims.EXCESSIVE),
             "not excessive: less than 1.5 times the regret of the same index, computed anew in every step",
         ),
-        PaperClaim(
+        ours(
             "ARS-UCB with f(k) = k² and α = 4 hardly ever gets stuck on a worse arm.",
-            "ours",
             claims.hardly_stuck(parts),
             "hardly ever: in fewer than a tenth of the lanes, in every spread",
         ),
         *(
-            PaperClaim(
+            ours(
                 f"Fewer lanes get stuck with ARS-UCB, which keeps an arm for many steps, than with {words}.",
-                "ours",
                 claims.less_stuck(parts, other),
                 "in every spread",
             )
@@ -96,10 +94,9 @@ def _of_rounds(parts: Sequence[str]) -> tuple[PaperClaim, ...]:
 def _against_others(parts: Sequence[str], others: Sequence[str]) -> tuple[PaperClaim, ...]:
     """The same of rules of ODAAF that the paper does not run there."""
     return (
-        PaperClaim(
+        ours(
             "ARS-UCB with f(k) = k² and α = 4 significantly outperforms ODAAF's other variants, which know the mean "
             "time that a reward takes, and its variance or its bound.",
-            "ours",
             together.outperforms(parts, (claims.CHOICE,), others),
             "significantly: at least a tenth less regret at the end, in every spread in which what the variant needs "
             "to know is finite",
@@ -309,26 +306,22 @@ EXPERIMENTS = (
                 together.no_more_than_doubling_costs(tuple(claims.CASES), 2.7),
                 "in every case; doubling multiplies the bound of Theorem 2 by 2.7",
             ),
-            PaperClaim(
+            ours(
                 "Under non-oblivious delays the regret of CLW in its form for gains is linear.",
-                "ours",
                 claims.bends((claims.GAINS,), straight=True),
             ),
-            PaperClaim(
+            ours(
                 "On the made-up log too, ARS-EXP3 outperforms CLW under non-oblivious delays.",
-                "ours",
                 claims.less(tuple(claims.MADE_UP)[:1], (claims.ARS,), (claims.CLW,)),
             ),
-            PaperClaim(
+            ours(
                 "On the made-up log too, CLW with the right d is only slightly better than ARS-EXP3 under oblivious "
                 "delays.",
-                "ours",
                 claims.slightly_better(tuple(claims.MADE_UP)[1:]),
                 "slightly better: less regret at the end, but at most a fifth less",
             ),
-            PaperClaim(
+            ours(
                 "On the made-up log too, CLW can perform worse than ARS-EXP3 if its d is 10% too small or too large.",
-                "ours",
                 claims.can_be_worse(tuple(claims.MADE_UP)[1:]),
                 "can: in at least one of the two cases",
             ),
@@ -383,9 +376,8 @@ EXPERIMENTS = (
                 claims.less(tuple(claims.GROWTHS), claims.FASTER[:1], claims.FASTER[1:]),
                 "larger: at the end, in every case",
             ),
-            PaperClaim(
+            ours(
                 "With rounds that grow more slowly still, g(k) = k^(1/4), the regret is larger than with √k.",
-                "ours",
                 claims.less(tuple(claims.GROWTHS), (claims.ROOT,), (claims.SLOWER,)),
                 "at the end, in every case; short rounds hear much of what other arms have earned, but the adversary "
                 "holds nothing back before an arm has played for 3d steps in a row",
@@ -421,16 +413,14 @@ EXPERIMENTS = (
                 claims.like_two_thirds(tuple(claims.LEARNS), claims.ARS_CLW),
                 f"{NEARER}, at the ends of the phases",
             ),
-            PaperClaim(
+            ours(
                 "ARS-CLW learns which arm is better.",
-                "ours",
                 claims.learns,
                 "in its last phase it plays the better arm in more than three steps of four, and more than in the "
                 "middle one of its phases",
             ),
-            PaperClaim(
+            ours(
                 "CLW, which knows the delay and the horizon, has less regret than ARS-CLW.",
-                "ours",
                 claims.less(tuple(claims.LEARNS), (claims.CLW,), (claims.ARS_CLW,)),
                 "at the end",
             ),
