@@ -779,7 +779,7 @@ def test_no_number_of_an_audit_is_cut(
     for _ in range(1200):
         bandit.observe(bandit.decide(available=["b"]).id, {"b": 1.0})
     monkeypatch.setattr(answers, "console_for_tables", lambda: Console(width=width))
-    answers.show_audit("drinks", bandit.audit())
+    answers.show_audit(replace(bandit.audit(), name="drinks"))
     shown = capsys.readouterr().out
     assert max(map(len, shown.splitlines())) <= width
     assert "…" not in shown
@@ -794,7 +794,7 @@ def test_an_audit_shows_groups_and_caps(capsys: pytest.CaptureFixture[str]) -> N
     hot = {"name": "[b]hot", "arms": ["tea", "coffee"], "at_least": 0.4}
     bandit = Bandit(["tea", "coffee"], "group_ucb", caps={"coffee": 0.5}, groups=[hot], seed=1)
     bandit.decide(available=["tea"])
-    answers.show_audit("drinks", bandit.audit())
+    answers.show_audit(replace(bandit.audit(), name="drinks"))
     rows = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert ["[b]hot", "0.4", "1", "1", "-0.6"] in rows
     assert ["coffee", "0.5", "0", "0", "-0.5"] in rows

@@ -98,14 +98,14 @@ def show_description(one: answers.Allocation) -> None:
     show(table_of("", one.name, rows=((name, value) for name, value in facts.items() if value)))
 
 
-def show_audit(name: str, audit: Audit) -> None:
+def show_audit(audit: Audit) -> None:
     """Print what each arm was promised and received; on a narrow terminal without some columns."""
     from evenhand.messages.audit_text import bounds_rows, fitting, ledger_rows
 
     console = console_for_tables()
     rounds = audit.words.say(number_of(audit.rounds, "round"))
     size = f"{rounds}, version {audit.version}, {audit.algorithm}"
-    console.print(f"[bold]{escape(name)}[/bold]  {escape(size)}", highlight=False)
+    console.print(f"[bold]{escape(audit.name or '')}[/bold]  {escape(size)}", highlight=False)
     console.print(escape(audit.verdict), highlight=False)
     cells = _audit_columns(audit.lines)
     names = fitting(cells, console.width - 2, 3, DISPENSABLE)  # a space at either end

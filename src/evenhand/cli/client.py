@@ -91,6 +91,17 @@ class Answer:
     status: int = 0  # exit status
 
 
+def records(found: Any, show: str, under: str = "", status: int = 0) -> Answer:
+    """A record, or several under a name in JSON; for people as ``show_…`` of `evenhand.cli.answers` prints them."""
+
+    def printed() -> None:
+        from evenhand.cli import answers
+
+        getattr(answers, f"show_{show}")(found)
+
+    return Answer({under: [one.to_json() for one in found]} if under else found.to_json(), printed, status)
+
+
 Request = TypeVar("Request", bound=Callable[..., Answer])
 
 
@@ -245,10 +256,7 @@ def list_(
         evenhand client list --health
         evenhand client list --url http://decisions.example.org --json
     """
-    from evenhand.cli.answers import show_allocations
-
-    allocations = client.allocations(health=health)
-    return Answer({"allocations": [one.to_json() for one in allocations]}, lambda: show_allocations(allocations))
+    return records(client.allocations(health=health), "allocations", "allocations")
 
 
 @request(app)
@@ -259,10 +267,7 @@ def show(client: Client, name: Name) -> Answer:
         evenhand client show drinks
         evenhand client show drinks --json
     """
-    from evenhand.cli.answers import show_description
-
-    description = client.describe(name)
-    return Answer(description.to_json(), lambda: show_description(description))
+    return records(client.describe(name), "description")
 
 
 @request(app)
@@ -290,11 +295,9 @@ def decide(
         evenhand client decide drinks --count 100 --json
         evenhand client decide shop --features '{age=33}'
     """
-    from evenhand.cli.answers import show_decisions
-
     known = _value_of("features", features), _value_of("arm_features", arm_features), available
     decisions = client.decide_many(name, [Round(*known)] * count, propensities=propensities, idempotency_key=again)
-    return Answer({"decisions": [one.to_json() for one in decisions]}, lambda: show_decisions(decisions))
+    return records(decisions, "decisions", "decisions")
 
 
 @request(app)
@@ -306,10 +309,7 @@ def decision(
     Examples:
         evenhand client decision drinks 17
     """
-    from evenhand.cli.answers import show_decision
-
-    answer = client.decision(name, id)
-    return Answer(answer.to_json(), lambda: show_decision(answer))
+    return records(client.decision(name, id), "decision")
 
 
 @request(app)
@@ -319,10 +319,7 @@ def arms(client: Client, name: Name) -> Answer:
     Examples:
         evenhand client arms drinks --json
     """
-    from evenhand.cli.answers import show_arms
-
-    found = client.arms(name)
-    return Answer({"arms": [arm.to_json() for arm in found]}, lambda: show_arms(found))
+    return records(client.arms(name), "arms", "arms")
 
 
 @request(app)
@@ -338,10 +335,7 @@ def events(
         evenhand client events drinks
         evenhand client events drinks --after 100 --limit 20 --json
     """
-    from evenhand.cli.answers import show_events
-
-    found = list(islice(client.events(name, after), limit))
-    return Answer({"events": [event.to_json() for event in found]}, lambda: show_events(found))
+    return records(list(islice(client.events(name, after), limit)), "events", "events")
 
 
 @request(app)
@@ -358,12 +352,9 @@ def reward(
         evenhand client reward drinks 1 tea=1
         evenhand client reward ads 17 red=0 blue=0.25 --json
     """
-    from evenhand.cli.answers import show_rewards
-
     by_arm = numbers("REWARDS", "ARM=REWARD", "tea=1", rewards)
     results = client.reward(name, decision, by_arm, idempotency_key=again)
-    status = 0 if all(one.learned for one in results) else 1
-    return Answer({"results": [one.to_json() for one in results]}, lambda: show_rewards(results), status)
+    return records(results, "rewards", "results", status=0 if all(one.learned for one in results) else 1)
 
 
 @request(app)
@@ -398,10 +389,7 @@ def audit(
         evenhand client audit drinks
         evenhand client audit drinks --limit 20 --json
     """
-    from evenhand.cli.answers import show_audit
-
-    answer = client.audit(name, limit)
-    return Answer(answer.to_json(), lambda: show_audit(name, answer))
+    return records(client.audit(name, limit), "audit")
 
 
 @request(app)
@@ -456,11 +444,8 @@ def differences(
         evenhand client differences drinks coffee
         evenhand client differences drinks --month 2026-11 --assume "lost independently" --json
     """
-    from evenhand.cli.answers import show_differences
-
     given: Any = {"of": "groups" if groups else "arms", "assume": assume}  # which the service checks
-    answer = client.differences(name, control, month=month, confidence=confidence, **given)
-    return Answer(answer.to_json(), lambda: show_differences(answer))
+    return records(client.differences(name, control, month=month, confidence=confidence, **given), "differences")
 
 
 @request(app)
@@ -500,17 +485,15 @@ def algorithms(
         evenhand client algorithms
         evenhand client algorithms fucb
     """
-    from evenhand.cli.answers import show_offered, show_parameters
-
     found = client.algorithms()
     if algorithm is None:
-        return Answer({"algorithms": [one.to_json() for one in found]}, lambda: show_offered(found))
+        return records(found, "offered", "algorithms")
     one = next((one for one in found if one.name == algorithm), None)
     if one is None:
         raise EvenhandError(
             f"the service has no algorithm {algorithm!r}{nearest(algorithm, [one.name for one in found])}"
         )
-    return Answer(one.to_json(), lambda: show_parameters(one))
+    return records(one, "parameters")
 
 
 # --- changes ----------------------------------------------------------------------------------------------------------
@@ -636,10 +619,7 @@ def list_webhooks(client: Client, name: Name) -> Answer:
     Examples:
         evenhand client webhook list drinks
     """
-    from evenhand.cli.answers import show_webhooks
-
-    found = client.webhooks(name)
-    return Answer({"webhooks": [one.to_json() for one in found]}, lambda: show_webhooks(found))
+    return records(client.webhooks(name), "webhooks", "webhooks")
 
 
 @request(webhooks, "remove")

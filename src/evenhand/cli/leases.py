@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenhand.cli import client as everything
-from evenhand.cli.client import Answer, IdempotencyKey, request
+from evenhand.cli.client import Answer, IdempotencyKey, records, request
 from evenhand.cli.help import App
 from evenhand.cli.options import Name, numbers
 from evenhand.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from evenhand.client import Client
-    from evenhand.messages.answers import LeaseReport
 
 app = App("Lease the next rounds of an allocation, to decide them near the caller; report what was played.")
 client = everything.app
@@ -80,7 +79,8 @@ def report(
         evenhand client lease report drinks 1 1000 --reward 0:tea=1 --reward 17:coffee=0.5 --finished
     """
     rewards = _by_arm(reward or [])
-    return _reported(client.report_by_id(name, id, played, rewards=rewards, columns=column, finished=finished))
+    answer = client.report_by_id(name, id, played, rewards=rewards, columns=column, finished=finished)
+    return records(answer, "report")
 
 
 @request(app, "return")
@@ -90,13 +90,7 @@ def return_(client: Client, name: Name, id: Id) -> Answer:
     Examples:
         evenhand client lease return drinks 1
     """
-    return _reported(client.report_by_id(name, id, 0, finished=True))
-
-
-def _reported(answer: LeaseReport) -> Answer:
-    from evenhand.cli.answers import show_report
-
-    return Answer(answer.to_json(), lambda: show_report(answer))
+    return records(client.report_by_id(name, id, 0, finished=True), "report")
 
 
 def _by_arm(rewards: list[str]) -> dict[str, dict[int, float]]:

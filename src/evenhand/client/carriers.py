@@ -7,78 +7,131 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from dataclasses import replace
 from functools import wraps
-from os import PathLike
-from pathlib import Path
 from types import TracebackType
-from typing import Any, Concatenate, ParamSpec, Self, TypeVar
+from typing import Any, Generic, ParamSpec, Self, TypeVar, overload
 
 import httpx
 
 from ..core.descriptions import complete, described
-from ..core.errors import DataError
-from ..core.files import whole
 from ..messages.answers import Event
 from . import operations
-from .messages import Call, address
+from .messages import address
 from .operations import Steps
 from .transport import AsyncConnection, Connection
 from .tries import Limits
 
 Arguments = ParamSpec("Arguments")
 Result = TypeVar("Result")
+Run = Callable[[Callable[..., Steps[Any]]], Callable[..., Any]]
 SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
-def _method(operation: Callable[Arguments, Steps[Result]]) -> Callable[Concatenate[Client, Arguments], Result]:
+def _at_once(operation: Callable[..., Steps[Any]]) -> Callable[..., Any]:
     """The method of `Client` that carries out an operation."""
 
     @wraps(operation)
-    def method(self: Client, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
+    def method(self: Client, /, *args: Any, **kwargs: Any) -> Any:
         steps = operation(*args, **kwargs)
         try:
             call, shape = next(steps)
             while True:
-                call, shape = steps.send(self._connection.send(replace(call, url=self.url + call.url), shape))
+                try:
+                    answer = self._connection.send(replace(call, url=self.url + call.url), shape)
+                except BaseException as error:
+                    call, shape = steps.throw(error)
+                else:
+                    call, shape = steps.send(answer)
         except StopIteration as end:
-            result: Result = end.value
-        return result
+            return end.value
 
-    return _described(method, operation)
-
-
-def _async_method(
-    operation: Callable[Arguments, Steps[Result]],
-) -> Callable[Concatenate[AsyncClient, Arguments], Coroutine[Any, Any, Result]]:
-    """The method of `AsyncClient` that carries out an operation."""
-
-    @wraps(operation)
-    async def method(self: AsyncClient, /, *args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
-        steps = operation(*args, **kwargs)
-        try:
-            call, shape = next(steps)
-            while True:
-                call, shape = steps.send(await self._connection.send(replace(call, url=self.url + call.url), shape))
-        except StopIteration as end:
-            result: Result = end.value
-        return result
-
-    return _described(method, operation)
-
-
-Method = TypeVar("Method", bound=Callable[..., Any])
-
-
-def _described(method: Method, operation: Callable[..., Steps[Any]]) -> Method:
-    """The method with the signature that the operation has in the documentation: with ``self``, and without steps."""
-    signature = inspect.signature(operation)
-    result = str(signature.return_annotation).removeprefix("Steps[").removesuffix("]")
-    signature = signature.replace(parameters=[SELF, *signature.parameters.values()], return_annotation=result)
-    vars(method)["__signature__"] = signature
-    complete(method, operations.COMMON)
     return method
 
 
-class Client:
+def _awaited(operation: Callable[..., Steps[Any]]) -> Callable[..., Any]:
+    """The method of `AsyncClient` that carries out an operation."""
+
+    @wraps(operation)
+    async def method(self: AsyncClient, /, *args: Any, **kwargs: Any) -> Any:
+        steps = operation(*args, **kwargs)
+        try:
+            call, shape = next(steps)
+            while True:
+                try:
+                    answer = await self._connection.send(replace(call, url=self.url + call.url), shape)
+                except BaseException as error:
+                    call, shape = steps.throw(error)
+                else:
+                    call, shape = steps.send(answer)
+        except StopIteration as end:
+            return end.value
+
+    return method
+
+
+class _Method(Generic[Arguments, Result]):
+    """An operation as a method of both clients: one returns its result, of the other it is awaited."""
+
+    def __init__(self, operation: Callable[Arguments, Steps[Result]]) -> None:
+        self._operation = operation
+
+    @overload
+    def __get__(self, client: Client, of: type) -> Callable[Arguments, Result]: ...
+    @overload
+    def __get__(self, client: AsyncClient, of: type) -> Callable[Arguments, Coroutine[Any, Any, Result]]: ...
+    @overload
+    def __get__(self, client: None, of: type) -> Callable[..., Any]: ...
+    def __get__(self, client: object, of: type) -> Any:
+        """For mypy: the clients have functions in its place."""
+        return self
+
+    def carried_out(self, run: Run) -> Callable[..., Any]:
+        """The method, with the signature that is documented: with ``self``, and without steps."""
+        method, signature = run(self._operation), inspect.signature(self._operation)
+        result = str(signature.return_annotation).removeprefix("Steps[").removesuffix("]")
+        parameters = [SELF, *signature.parameters.values()]
+        vars(method)["__signature__"] = signature.replace(parameters=parameters, return_annotation=result)
+        complete(method, operations.COMMON)
+        return method
+
+
+class _Methods:
+    """The methods of both clients."""
+
+    def __init_subclass__(cls, run: Run) -> None:
+        for name, one in vars(_Methods).items():
+            if isinstance(one, _Method):
+                setattr(cls, name, one.carried_out(run))
+
+    create = _Method(operations.create)
+    allocations = _Method(operations.allocations)
+    describe = _Method(operations.describe)
+    arms = _Method(operations.arms)
+    decide = _Method(operations.decide)
+    decide_many = _Method(operations.decide_many)
+    decision = _Method(operations.decision)
+    reward = _Method(operations.reward)
+    reward_many = _Method(operations.reward_many)
+    lease = _Method(operations.lease)
+    report = _Method(operations.report)
+    report_by_id = _Method(operations.report_by_id)
+    total = _Method(operations.total)
+    change = _Method(operations.change)
+    plan = _Method(operations.plan)
+    add_webhook = _Method(operations.add_webhook)
+    webhooks = _Method(operations.webhooks)
+    remove_webhook = _Method(operations.remove_webhook)
+    audit = _Method(operations.audit)
+    differences = _Method(operations.differences)
+    stopping = _Method(operations.stopping)
+    price = _Method(operations.price)
+    access = _Method(operations.access)
+    algorithms = _Method(operations.algorithms)
+    log = _Method(operations.log)
+    save_report = _Method(operations.save_report)
+    _event_page = _Method(operations.event_page)
+
+
+class Client(_Methods, run=_at_once):
     """A client of the HTTP service.
 
     A call is retried if the connection fails or the service is temporarily unavailable (429, 502, 503, 504), after a
@@ -146,31 +199,6 @@ class Client:
         """Close the connections."""
         self._connection.close()
 
-    create = _method(operations.create)
-    allocations = _method(operations.allocations)
-    describe = _method(operations.describe)
-    arms = _method(operations.arms)
-    decide = _method(operations.decide)
-    decide_many = _method(operations.decide_many)
-    decision = _method(operations.decision)
-    reward = _method(operations.reward)
-    reward_many = _method(operations.reward_many)
-    lease = _method(operations.lease)
-    report = _method(operations.report)
-    report_by_id = _method(operations.report_by_id)
-    total = _method(operations.total)
-    change = _method(operations.change)
-    plan = _method(operations.plan)
-    add_webhook = _method(operations.add_webhook)
-    webhooks = _method(operations.webhooks)
-    remove_webhook = _method(operations.remove_webhook)
-    audit = _method(operations.audit)
-    differences = _method(operations.differences)
-    stopping = _method(operations.stopping)
-    price = _method(operations.price)
-    access = _method(operations.access)
-    algorithms = _method(operations.algorithms)
-
     def events(self, name: str, after: int = 0) -> Iterator[Event]:
         """What happened to an allocation, in order, up to now.
 
@@ -187,54 +215,8 @@ class Client:
             yield from page.events
             following = page.next
 
-    def log(
-        self,
-        name: str,
-        path: str | PathLike[str],
-        *,
-        since: int = 1,
-        until: int | None = None,
-        estimate: bool = False,
-        features: bool = False,
-    ) -> None:
-        """Download the log of an allocation to a file, which is written whole or not at all.
 
-        Args:
-            name: of the allocation.
-            path: of the file; its suffix, ``.csv`` or ``.parquet``, selects the format.
-            since: the first round.
-            until: the last round; None for the last one decided.
-            estimate: whether to estimate propensities that have no closed form, which takes time.
-            features: whether to add the features of the decisions, which may be personal.
-
-        Raises:
-            DataError: the file cannot be written.
-        """
-        self._save("log", *operations.log(name, path, since, until, estimate, features))
-
-    def save_report(self, name: str, path: str | PathLike[str]) -> None:
-        """Download a report on an allocation to an HTML file, to be handed on; it is written whole or not at all.
-
-        Args:
-            name: of the allocation.
-            path: of the file.
-
-        Raises:
-            DataError: the file cannot be written.
-        """
-        self._save("report", *operations.report_page(name, path))
-
-    def _save(self, what: str, target: Path, call: Call, media_type: str) -> None:
-        try:
-            with whole(target) as temporary:
-                self._connection.download(replace(call, url=self.url + call.url), temporary, media_type)
-        except OSError as error:
-            raise DataError(f"the {what} could not be written to {target}: {error}") from None
-
-    _event_page = _method(operations.event_page)
-
-
-class AsyncClient:
+class AsyncClient(_Methods, run=_awaited):
     """A client of the HTTP service for asyncio, with the methods of `Client`.
 
     Its calls are retried in the same way. Tasks of one event loop may share a client. Close it after use, or use it in
@@ -289,31 +271,6 @@ class AsyncClient:
         """Close the connections."""
         await self._connection.close()
 
-    create = _async_method(operations.create)
-    allocations = _async_method(operations.allocations)
-    describe = _async_method(operations.describe)
-    arms = _async_method(operations.arms)
-    decide = _async_method(operations.decide)
-    decide_many = _async_method(operations.decide_many)
-    decision = _async_method(operations.decision)
-    reward = _async_method(operations.reward)
-    reward_many = _async_method(operations.reward_many)
-    lease = _async_method(operations.lease)
-    report = _async_method(operations.report)
-    report_by_id = _async_method(operations.report_by_id)
-    total = _async_method(operations.total)
-    change = _async_method(operations.change)
-    plan = _async_method(operations.plan)
-    add_webhook = _async_method(operations.add_webhook)
-    webhooks = _async_method(operations.webhooks)
-    remove_webhook = _async_method(operations.remove_webhook)
-    audit = _async_method(operations.audit)
-    differences = _async_method(operations.differences)
-    stopping = _async_method(operations.stopping)
-    price = _async_method(operations.price)
-    access = _async_method(operations.access)
-    algorithms = _async_method(operations.algorithms)
-
     async def events(self, name: str, after: int = 0) -> AsyncIterator[Event]:
         """Like `Client.events`.
 
@@ -327,33 +284,6 @@ class AsyncClient:
                 yield event
             following = page.next
 
-    async def log(
-        self,
-        name: str,
-        path: str | PathLike[str],
-        *,
-        since: int = 1,
-        until: int | None = None,
-        estimate: bool = False,
-        features: bool = False,
-    ) -> None:
-        """Like `Client.log`."""
-        await self._save("log", *operations.log(name, path, since, until, estimate, features))
-
-    async def save_report(self, name: str, path: str | PathLike[str]) -> None:
-        """Like `Client.save_report`."""
-        await self._save("report", *operations.report_page(name, path))
-
-    async def _save(self, what: str, target: Path, call: Call, media_type: str) -> None:
-        try:
-            with whole(target) as temporary:
-                await self._connection.download(replace(call, url=self.url + call.url), temporary, media_type)
-        except OSError as error:
-            raise DataError(f"the {what} could not be written to {target}: {error}") from None
-
-    _event_page = _async_method(operations.event_page)
-
 
 complete(AsyncClient, described(Client))
-for _own in ("events", "log", "save_report"):
-    complete(getattr(AsyncClient, _own), described(getattr(Client, _own)))
+complete(AsyncClient.events, described(Client.events))

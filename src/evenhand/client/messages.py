@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import cache
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any, TypeVar, cast
 from urllib.parse import quote
 
@@ -55,6 +56,14 @@ class Call:
             "headers": headers,
             "content": None if self.body is None else _encode(self.body),
         }
+
+
+@dataclass(frozen=True)
+class Download:
+    """Where the answer to a call goes, in pieces, and its media type."""
+
+    path: Path
+    media_type: str
 
 
 def address(url: str) -> str:

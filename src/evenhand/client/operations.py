@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeVar
 
 from ..core.errors import DataError, EvenhandError
-from ..core.files import path_of
+from ..core.files import path_of, whole
 from ..messages import answers
 from ..messages.answers import (
     LOG_TYPES,
@@ -42,7 +42,7 @@ from ..messages.changes import ChangeRecord
 from ..messages.requests import Round
 from .errors import UnexpectedAnswer
 from .leases import LeasedDecisions
-from .messages import Call, path_to
+from .messages import Call, Download, path_to
 
 if TYPE_CHECKING:
     from ..messages.audit import Audit
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 Record = TypeVar("Record")
 Result = TypeVar("Result")
-Steps = Generator[tuple[Call, type[Any]], tuple[int, Any], Result]
+Steps = Generator[tuple[Call, type[Any] | Download], tuple[int, Any], Result]
 PAGE = 1000  # entries per page of a list
 REPORT = 20_000  # rewards and columns per report of a lease
 #: Arguments that mean the same in several operations, whose docstrings need not describe them again.
@@ -612,21 +612,53 @@ def event_page(name: str, after: int) -> Steps[answers.Events]:
 
 
 def log(
-    name: str, path: str | PathLike[str], since: int, until: int | None, estimate: bool, features: bool
-) -> tuple[Path, Call, str]:
-    """Where the log of an allocation goes, the call, and the media type of its answer."""
+    name: str,
+    path: str | PathLike[str],
+    *,
+    since: int = 1,
+    until: int | None = None,
+    estimate: bool = False,
+    features: bool = False,
+) -> Steps[None]:
+    """Download the log of an allocation to a file, which is written whole or not at all.
+
+    Args:
+        path: of the file; its suffix, ``.csv`` or ``.parquet``, selects the format.
+        since: the first round.
+        until: the last round; None for the last one decided.
+        estimate: whether to estimate propensities that have no closed form, which takes time.
+        features: whether to add the features of the decisions, which may be personal.
+
+    Raises:
+        DataError: the file cannot be written.
+    """
     target = Path(fspath(path))
     format = target.suffix.removeprefix(".").lower()
     if format not in LOG_TYPES:
         raise DataError(f"the name of a log must end in .csv or .parquet, got {fspath(path)!r}")
     query = {"format": format, "since": since, "until": until, "estimate": str(estimate).lower()}
     query |= {"features": "true"} if features else {}
-    return target, Call("GET", path_to(name, "log"), query=query), LOG_TYPES[format]
+    yield from _download("log", Call("GET", path_to(name, "log"), query=query), target, LOG_TYPES[format])
 
 
-def report_page(name: str, path: str | PathLike[str]) -> tuple[Path, Call, str]:
-    """Where the report on an allocation goes, the call, and the media type of its answer."""
-    return path_of(path), Call("GET", path_to(name, "report")), "text/html; charset=utf-8"
+def save_report(name: str, path: str | PathLike[str]) -> Steps[None]:
+    """Download a report on an allocation to an HTML file, to be handed on; it is written whole or not at all.
+
+    Args:
+        path: of the file.
+
+    Raises:
+        DataError: the file cannot be written.
+    """
+    yield from _download("report", Call("GET", path_to(name, "report")), path_of(path), "text/html; charset=utf-8")
+
+
+def _download(what: str, call: Call, target: Path, media_type: str) -> Steps[None]:
+    try:
+        with whole(target) as temporary:
+            yield call, Download(temporary, media_type)
+    except OSError as error:
+        raise DataError(f"the {what} could not be written to {target}: {error}") from None
 
 
 def _send(call: Call, shape: type[Record]) -> Steps[tuple[int, Record]]:

@@ -6,13 +6,12 @@ import ssl
 import threading
 import time
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import httpx
 
 from ..core.version import __version__
-from .messages import Call, bearer, read, unexpected
+from .messages import Call, Download, bearer, read, unexpected
 from .tries import Limits, Transient, Tries, failed, refused
 
 Record = TypeVar("Record")
@@ -46,24 +45,19 @@ class Connection:
         """Close the connections."""
         self._http.close()
 
-    def send(self, call: Call, shape: type[Record]) -> tuple[int, Record]:
-        """The status of the answer to a call, and the answer as a record."""
+    def send(self, call: Call, shape: type[Record] | Download) -> tuple[int, Record | None]:
+        """The status of the answer to a call, and the answer as a record; None where it was written to a file."""
 
-        def use(response: httpx.Response, tries: Tries) -> tuple[int, Record]:
-            return response.status_code, read(call, response, _body(response, tries), shape)
+        def use(response: httpx.Response, tries: Tries) -> tuple[int, Record | None]:
+            if not isinstance(shape, Download):
+                return response.status_code, read(call, response, _body(response, tries), shape)
+            if (got := _other_type(response, shape.media_type)) is not None:
+                raise unexpected(call, response, _body(response, tries), got)
+            with shape.path.open("wb") as file:
+                file.writelines(response.iter_bytes())
+            return response.status_code, None
 
         return self._try(call, use)
-
-    def download(self, call: Call, path: Path, media_type: str) -> None:
-        """Write an answer to a file in pieces, for as long as pieces arrive."""
-
-        def use(response: httpx.Response, tries: Tries) -> None:
-            if (got := _other_type(response, media_type)) is not None:
-                raise unexpected(call, response, _body(response, tries), got)
-            with path.open("wb") as file:
-                file.writelines(response.iter_bytes())
-
-        self._try(call, use)
 
     def _try(self, call: Call, use: Callable[[httpx.Response, Tries], Result]) -> Result:
         """The result of ``use`` on the answer, after as many tries as necessary and allowed."""
@@ -116,25 +110,20 @@ class AsyncConnection:
         """Close the connections."""
         await self._http.aclose()
 
-    async def send(self, call: Call, shape: type[Record]) -> tuple[int, Record]:
+    async def send(self, call: Call, shape: type[Record] | Download) -> tuple[int, Record | None]:
         """Like `Connection.send`."""
 
-        async def use(response: httpx.Response, tries: Tries) -> tuple[int, Record]:
-            return response.status_code, read(call, response, await _async_body(response, tries), shape)
-
-        return await self._try(call, use)
-
-    async def download(self, call: Call, path: Path, media_type: str) -> None:
-        """Like `Connection.download`."""
-
-        async def use(response: httpx.Response, tries: Tries) -> None:
-            if (got := _other_type(response, media_type)) is not None:
+        async def use(response: httpx.Response, tries: Tries) -> tuple[int, Record | None]:
+            if not isinstance(shape, Download):
+                return response.status_code, read(call, response, await _async_body(response, tries), shape)
+            if (got := _other_type(response, shape.media_type)) is not None:
                 raise unexpected(call, response, await _async_body(response, tries), got)
-            with path.open("wb") as file:
+            with shape.path.open("wb") as file:
                 async for piece in response.aiter_bytes():
                     file.write(piece)
+            return response.status_code, None
 
-        await self._try(call, use)
+        return await self._try(call, use)
 
     async def _try(self, call: Call, use: Callable[[httpx.Response, Tries], Awaitable[Result]]) -> Result:
         tries = Tries(call, self._limits, self._clock)
