@@ -24,6 +24,7 @@ from algorithm_pages import table as _table
 from evenhand import Environment, Policy, simulate
 from evenhand.algorithms.recommendation import which
 from evenhand.algorithms.registry import ALGORITHMS, Algorithm
+from evenhand.contexts import Categories
 from evenhand.core.glossary import terms
 from evenhand.environment.rewards import Winners
 from evenhand.feedback import Bounded
@@ -48,6 +49,13 @@ COLUMNS = {
     "missing where there is none",
     "estimate": "mean of the rewards that arrived, at the end, in the unit of the rewards; missing where none did",
     "score": "score of the arm for the round after the last",
+    "segment": "of the rounds",
+    "share": "of the rounds of the segment that the arm is promised; 0 for none",
+    "rounds": "of the segment",
+    "plays": "of the arm in these rounds",
+    "since": "rounds of the segment since the promise began",
+    "made": "plays of the arm in these",
+    "missing": "plays that the arm is behind the promise; negative where it has more",
 }  # of the result files; measures that do not apply are missing
 #: Parameters that mean the same in many commands, each with one of these and in which it is.
 COMMON = {
@@ -260,7 +268,9 @@ def spellings(parameter: Any) -> list[str]:
 def columns(table: str) -> str:
     """The columns of a table of `Results`."""
     spread = Bounded(start=0, stop=1)
-    world = Environment(Winners([0.6, 0.4]), feedback=spread, fractions=[0.1, 0.1], penalties=0.1, merit=Power())
+    promised = {"fractions": [0.1, 0.1], "penalties": 0.1, "merit": Power()}
+    known = {"contexts": Categories({"country": {"DE": 0.7, "FR": 0.3}}), "segments": "country"}
+    world = Environment(Winners([0.6, 0.4]), feedback=spread, **promised, **(known if table == "segments" else {}))
     frame = getattr(simulate(Policy(), world, horizon=2, lanes=2, progress=False), table)()
     rows = [[f"`{name}`", f"`{frame[name].dtype}`", _text(COLUMNS[name])] for name in frame]
     return _table(["column", "type", "what it is"], rows)

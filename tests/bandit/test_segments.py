@@ -14,9 +14,10 @@ from evenhand.bandit.audit.alarms import due
 from evenhand.bandit.decisions import decide, decided_again
 from evenhand.bandit.replay import Recorder as Recorder
 from evenhand.bandit.replay import replay_alarm, replay_change, replay_decision, replay_memory, replay_rewards
-from evenhand.bandit.segments import Segments, infeasible
+from evenhand.bandit.segments import Segments
 from evenhand.changes import AddArm, Promise, Redeclare, Retire
 from evenhand.features import Category, Flag, Number, Vector
+from evenhand.policy.segments import infeasible
 
 ARMS = ["tea", "coffee", "mate"]
 PEOPLE = Features(

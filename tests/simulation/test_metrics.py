@@ -524,7 +524,7 @@ def test_without_promises_there_is_little_to_measure() -> None:
     assert set(results.policies["ucb1"].curves) == {"reward", "regret", "time_averaged_regret"}
     promised = compare([ucb1()], Environment(Bernoulli([0.9, 0.4]), fractions=[0.1, 0.1]), 10, 2, progress=False)
     by_merit = {"reward_regret", "fairness_regret"}
-    others = {"penalized_regret", "bound_violation"}
+    others = {"penalized_regret", "bound_violation", "segment_unfairness"}
     by_world = {"composite_regret", "adversarial_regret", "stuck", "dynamic_regret", "dynamic_r_regret"}
     assert set(promised.policies["ucb1"].curves) == set(MEASURES) - others - by_merit - by_world
     deserved = compare([ucb1()], Environment(Bernoulli([0.9, 0.4]), merit=Power()), 10, 2, progress=False)

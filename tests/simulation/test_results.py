@@ -48,7 +48,7 @@ def results() -> Results:
 
 # Measures of other worlds and promises.
 WORLDS = ("composite_regret", "adversarial_regret", "stuck", "dynamic_regret", "dynamic_r_regret")
-ELSEWHERE = (*WORLDS, "bound_violation")
+ELSEWHERE = (*WORLDS, "bound_violation", "segment_unfairness")
 
 
 def test_curves_have_a_row_for_every_policy_lane_and_checkpoint(results: Results) -> None:

@@ -442,9 +442,3 @@ def test_a_changed_policy_is_the_one_that_would_be_made_with_these_shares(name: 
     values = {one: SAMPLE[one] for one in needed} | {"fractions": [0.25, 0.125]}
     made, changed = plain(entry.build(**values)), plain(drafts[1].policy)
     assert changed == made
-
-
-def test_a_promise_for_a_segment_is_refused_with_the_remedy() -> None:
-    table = {"from": 5, "fractions": {"1": 0.2}, "segment": "DE"}
-    with pytest.raises(EvenhandError, match=r"promises\[0\]\.segment is 'DE', but simulations .*Bandit\(segments=…\)"):
-        compare([fucb([0.1, 0.1])], Environment(Bernoulli([0.5, 0.6])), 10, 2, promises=[table], progress=False)

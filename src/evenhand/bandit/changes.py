@@ -291,7 +291,7 @@ def answer(record: Record, change: ChangeRecord | None, plan: Plan | None) -> an
     begins = [name for name in begins if name not in plan.arms.retired]
     owed = [] if outcome is None else list(flows(outcome.settlement, terms))
     if plan.shares is not None and record.segments is not None:
-        owed += record.segments.settled(
+        owed += record.segments.changed(
             plan.shares, record.arms.active, terms, lasting(record.policy, record.state.round)
         )
     settlement = [flow_of(flow, plan.arms.names) for flow in owed]

@@ -2,106 +2,53 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-import attrs
 import numpy as np
 
 from evenhand.bandit.ledger import Entry, Flow, Holder, InSegment, Ledger, Opening
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError, InfeasiblePromise, StateError, nearest
-from evenhand.core.state import Array, Mask, State, dump, restore
+from evenhand.core.errors import EvenhandError, InfeasiblePromise, StateError
+from evenhand.core.state import Array, Mask, dump, restore
 from evenhand.features import Features
-from evenhand.policy.accounts import BILLION, Accounts, Settled, Terms, settled
+from evenhand.features.partition import Partition
+from evenhand.policy.accounts import BILLION, Accounts, Settled, Terms
 from evenhand.policy.composition import Policy
+from evenhand.policy.segments import (
+    COLUMNS,
+    SegmentAccounts,
+    check_segmented,
+    infeasible,
+    needs_frequencies,
+    overall_of,
+)
 
 ARRAYS = ("rounds", "plays", "known", "sums", "worst", "shares")
 
 
-class Segments:
-    """The values of one feature of the situation, or the ranges of a number between stated cuts: a partition."""
+class Segments(SegmentAccounts):
+    """The segments of a bandit's rounds, with what is known of rewards in them."""
 
     def __init__(self, given: Any, features: Features, arms: int) -> None:
-        table = {"feature": given} if isinstance(given, str) else given
-        known = isinstance(table, Mapping) and {"feature"} <= set(table) <= {"feature", "cuts"}
-        if not known or not isinstance(table["feature"], str) or not isinstance(table.get("cuts", ()), Iterable):
-            example = 'must be the name of a feature, or a table such as {"feature": "age", "cuts": [18, 65]}'
-            raise EvenhandError(f"{example}, got {given!r}", "segments")
-        self.feature, self.cuts = table["feature"], tuple(table.get("cuts", ()))
-        if self.feature not in features.situation:
-            hint = nearest(self.feature, features.situation)
-            raise EvenhandError(f"there is no feature {self.feature!r} of the situation{hint}", "segments")
-        self._kind, self._at = features.situation[self.feature], features.places(self.feature)
-        try:
-            self.names = self._kind.segments(self.feature, self.cuts)
-        except EvenhandError as error:
-            raise error.at("segments") from None
+        self._partition = Partition(given, features)
+        super().__init__(self._partition.names, (arms,))
         shape = (len(self.names), arms)
-        self.rounds = np.zeros(len(self.names))  # (segments,) decided
-        self.plays, self.known, self.sums, self.shares = np.zeros((4, *shape))  # (segments, arms); sums in the unit
+        self.known, self.sums = np.zeros((2, *shape))  # (segments, arms), rewards, and their sums in the unit
         self.worst = np.full(shape, -np.inf)  # (segments, arms), the most plays behind so far
-        self.accounts = Accounts.opened(shape)
-        self._policies: tuple[Policy, dict[int, Policy]] | None = None
-
-    @property
-    def plain(self) -> str | dict[str, Any]:
-        """The argument of which they were made."""
-        return {"feature": self.feature, "cuts": list(self.cuts)} if self.cuts else self.feature
+        self.feature, self.plain = self._partition.feature, self._partition.plain
+        self.place = self._partition.place
 
     @property
     def promised(self) -> bool:
         """Whether anything is promised by segment."""
         return bool(self.shares.any())
 
-    def place(self, name: str) -> int:
-        """The place of a segment."""
-        if name not in self.names:
-            raise EvenhandError(f"there is no segment {name!r}{nearest(name, self.names)}", "segment")
-        return self.names.index(name)
-
     def of(self, situation: Array) -> int:
         """The segment of a situation, (d,)."""
-        return self._kind.segment(situation[self._at.start : self._at.stop], self.cuts)
+        return int(self._partition.of(situation))
 
     # --- decisions ----------------------------------------------------------------------------------------------------
-
-    def seen(self, segment: int, policy: Policy, state: State) -> tuple[Policy, State]:
-        """The policy and the state by which a round of this segment is decided.
-
-        Where promises are kept by what is owed, that of the segment is added to that of all rounds; where they are kept
-        by chance, the larger of both is kept in every round.
-        """
-        shares = self.shares[segment]
-        if not shares.any():
-            return policy, state
-        if not policy.repays:
-            return self._with_floors(policy, segment), state
-        owed = self.owed(segment)
-        overall = state.begun.owed(policy.fractions, state.round, state.tally.pulls)
-        owed[shares == 0.0] = -np.inf
-        both = np.where((owed > 0.0) & (overall > 0.0), owed + overall, np.maximum(owed, overall))
-        rounds, nothing = np.full(len(both), float(state.round)), np.zeros(len(both))
-        begun = Accounts(rounds, state.tally.pulls, np.rint(both * BILLION), nothing)
-        return policy, dataclasses.replace(state, begun=begun)
-
-    def _with_floors(self, policy: Policy, segment: int) -> Policy:
-        """The policy that keeps the floors of the segment, too."""
-        if self._policies is None or self._policies[0] is not policy:
-            self._policies = (policy, {})
-        kept = self._policies[1]
-        if segment not in kept:
-            floors = np.maximum(self.shares[segment], 0.0 if policy.fractions is None else policy.fractions)
-            fairness = attrs.evolve(policy.fairness, fractions=floors)  # type: ignore[misc]
-            kept[segment] = attrs.evolve(policy, fairness=fairness)
-        return kept[segment]
-
-    def owed(self, segment: int) -> Array:
-        """(arms,), the plays behind the promises of a segment, also those that wait; negative where ahead."""
-        row, shares = self._account(segment), self.shares[segment]
-        running = row.owed(shares, self.rounds[segment], self.plays[segment])
-        return np.where(shares > 0.0, running, row.waiting / BILLION)
 
     def decided(self, segment: int, places: Sequence[int]) -> None:
         """Count a round; a deficit is largest right before a play."""
@@ -126,8 +73,7 @@ class Segments:
         for name in ARRAYS[1:]:
             filling = -np.inf if name == "worst" else 0.0
             setattr(self, name, np.pad(getattr(self, name), more, constant_values=filling))
-        columns = dataclasses.fields(Accounts)
-        self.accounts = Accounts(*[np.pad(getattr(self.accounts, one.name), more) for one in columns])
+        self.accounts = Accounts(*[np.pad(getattr(self.accounts, name), more) for name in COLUMNS])
 
     def with_shares(self, segment: int, given: Mapping[str, float], places: Mapping[str, int]) -> Array:
         """(segments, arms), the shares with some of a segment changed."""
@@ -138,14 +84,7 @@ class Segments:
 
     def check(self, shares: Array, policy: Policy, active: Mask) -> None:
         """Refuse shares that the policy cannot promise by segment, or that cannot be kept."""
-        if not policy.fairness.traits.segmented:
-            raise EvenhandError(
-                f"{type(policy.fairness).__name__} promises nothing by segment: use VirtualQueue(fractions, eta), "
-                "DeficitFirst(fractions), GuaranteedShares(fractions) or FloorShares(fractions); fractions may be 0",
-                "segment",
-            )
-        if not (policy.hold.traits.idle and policy.schedule.traits.idle):
-            raise EvenhandError("promises by segment need hold=EveryRound() and no schedule", "segment")
+        check_segmented(policy)
         if fault := self.fault(shares, policy, active):
             raise InfeasiblePromise(fault)
 
@@ -175,34 +114,23 @@ class Segments:
         total = self.rounds.sum()
         return None if total == 0.0 else self.rounds / total
 
-    def settled(self, shares: Array, active: Mask, terms: Terms, most: float) -> list[Flow]:
+    def changed(self, shares: Array, active: Mask, terms: Terms, most: float) -> list[Flow]:
         """What would become of what is owed with these shares; nothing changes."""
-        found = enumerate(self._settled(shares, (active, active), terms, most))
+        found = enumerate(self.settled(shares, (active, active), terms, most))
         return [flow for segment, (_, one) in found for flow in self.flows(segment, one, terms)]
-
-    def _settled(
-        self, shares: Array, active: tuple[Mask, Mask], terms: Terms, most: float
-    ) -> Iterator[tuple[Accounts, Settled]]:
-        for segment, rounds in enumerate(self.rounds.tolist()):
-            before, after = (
-                np.where((rows[segment] > 0.0) & able, rows[segment], np.nan)
-                for rows, able in zip((self.shares, shares), active, strict=True)
-            )
-            yield settled(self._account(segment), before, after, int(rounds), self.plays[segment], most, terms)
 
     def adopt(
         self, shares: Array, active: tuple[Mask, Mask], terms: Terms, most: float, ledger: Ledger, opening: Opening
     ) -> None:
         """Promise these shares from now on, and write down in the ledger what becomes of those that have changed."""
-        for segment, (accounts, found) in enumerate(list(self._settled(shares, active, terms, most))):
+        every = self.settled(shares, active, terms, most)
+        for segment, (_, found) in enumerate(every):
             for flow in self.flows(segment, found, terms):
                 share = self.shares.item(segment, flow.place) or None
                 since, until = int(found.since[flow.place]), int(self.rounds[segment])
                 made = 0 if share is None else int(found.plays[flow.place])
                 ledger.write(flow, share, since, until, made, opening)
-            for one in dataclasses.fields(Accounts):
-                getattr(self.accounts, one.name)[segment] = getattr(accounts, one.name)
-        self.shares, self._policies = np.where(active[1], shares, 0.0), None
+        self.begin(np.where(active[1], shares, 0.0), every)
 
     def flows(self, segment: int, found: Settled, terms: Terms) -> Iterator[Flow]:
         """What became of what was owed in a segment, arm by arm."""
@@ -229,9 +157,6 @@ class Segments:
             times = (since, until, began.time, 0.0)
             yield Entry("segment", holder, share, *times, made, began.carried, *flow, began.reason, began.key)
 
-    def _account(self, segment: int) -> Accounts:
-        return Accounts(*(getattr(self.accounts, one.name)[segment] for one in dataclasses.fields(Accounts)))
-
     def moved_to(self, features: Features) -> Segments:
         """The same under another declaration, of which all segments must be there still."""
         arms = self.plays.shape[1]
@@ -241,8 +166,8 @@ class Segments:
         at = [other.names.index(name) for name in self.names]
         for name in ARRAYS:
             getattr(other, name)[at] = getattr(self, name)
-        for one in dataclasses.fields(Accounts):
-            getattr(other.accounts, one.name)[at] = getattr(self.accounts, one.name)
+        for name in COLUMNS:
+            getattr(other.accounts, name)[at] = getattr(self.accounts, name)
         return other
 
     # --- saving -------------------------------------------------------------------------------------------------------
@@ -262,57 +187,3 @@ class Segments:
         if (segments.plays.sum(axis=0) < 0.0).any() or (segments.shares < 0.0).any() or (segments.shares > 1.0).any():
             raise StateError("the saved segments are damaged")
         return segments
-
-
-def overall_of(policy: Policy, active: Mask) -> Array:
-    """(arms,), the shares of all rounds that are promised beside those of segments."""
-    fractions = 0.0 if policy.fractions is None else policy.fractions
-    return np.where(active, np.broadcast_to(np.asarray(fractions, dtype=float), active.shape), 0.0)
-
-
-def infeasible(
-    shares: Array, overall: Array, most: float, frequencies: Array | None, names: Sequence[str], repays: bool = True
-) -> str:
-    """Why shares by segment and overall ones cannot be kept together; empty if they can.
-
-    Within a segment that needs no frequencies; together with overall promises those seen so far are used, unless the
-    larger of both fits into every segment.
-    """
-    for name, row in zip(names, shares, strict=True):
-        if row.sum() > most + 1e-9:
-            return f"the shares promised in the segment {name!r} sum to {row.sum():.6g}, above {most:g} plays per round"
-    if not needs_frequencies(shares, overall, most):
-        return ""
-    if not repays:
-        sums = np.maximum(shares, overall).sum(axis=-1)
-        name = names[int(sums.argmax())]
-        return (
-            f"in the segment {name!r} the larger of its shares and the overall ones sum to {sums.max():.6g}, and what "
-            "is drawn by chance must fit into every round: lower the shares, or use VirtualQueue"
-        )
-    known = np.full(len(names), 1.0 / len(names)) if frequencies is None else frequencies
-    if _fits(shares, overall, most, known):
-        return ""
-    seen = ", ".join(f"{name} {part:.1%}" for name, part in zip(names, known, strict=True))
-    return (
-        "the shares promised by segment and those of all rounds cannot be kept together at the frequencies of the "
-        f"segments {'so far' if frequencies is not None else 'that are taken to be equal'}: {seen}"
-    )
-
-
-def needs_frequencies(shares: Array, overall: Array, most: float) -> bool:
-    """Whether it depends on how often the segments occur that all promises can be kept together."""
-    return bool(shares.any() and (np.maximum(shares, overall).sum(axis=-1) > most + 1e-9).any())
-
-
-def _fits(shares: Array, overall: Array, most: float, frequencies: Array) -> bool:
-    """Whether there are shares of every segment that are large enough, also in the mean over the segments."""
-    from scipy.optimize import linprog
-
-    segments, arms = shares.shape
-    within = np.kron(np.eye(segments), np.ones(arms))
-    over = np.kron(frequencies, np.eye(arms))
-    limits = np.concatenate([np.full(segments, most), -overall + 1e-9])
-    bounds = [(low, 1.0) for low in shares.ravel().tolist()]
-    found = linprog(np.zeros(segments * arms), np.vstack([within, -over]), limits, bounds=bounds)
-    return bool(found.status == 0)

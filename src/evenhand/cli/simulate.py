@@ -219,7 +219,8 @@ def _save(results: Results, setup: Setup, out: Path, figures: Figures) -> list[s
     results.save(out)
     for path in before:
         path.unlink(missing_ok=True)
-    names = ["curves.parquet", "arms.parquet", "estimates.parquet"]
+    names = [f"{name}.parquet" for name in ("curves", "arms", "estimates", "segments")]
+    names = [name for name in names if (out / name).exists()]
     drawn = [] if figures == "none" else _draw(results, setup, out, every=figures == "all")
     _write_page(results, out, [f"{name}.{setup.figures.formats[0]}" for name in drawn])
     first, *others = setup.figures.formats

@@ -34,6 +34,7 @@ from evenhand.environment.contexts import Awaited, Context, Contexts, at
 from evenhand.environment.contextual import ContextualRewards, check_fit
 from evenhand.environment.feedback import Channel, FeedbackModel, Immediate
 from evenhand.environment.rewards import Rewards
+from evenhand.features.partition import Partition
 from evenhand.policy.custom_merit import MeritLike, as_merit
 from evenhand.policy.merit import Merit
 
@@ -90,6 +91,16 @@ def _range(value: Sequence[float] | None) -> tuple[float, float] | None:
     return limits[0], limits[1]
 
 
+def partition_of(segments: Any, contexts: Contexts | None) -> Partition | None:
+    """The segments of the rounds by a feature that contexts declare; None where none are asked for."""
+    if segments is None:
+        return None
+    features = getattr(contexts, "features", None)
+    if features is None:
+        raise EvenhandError("needs contexts with declared features: of kind 'categories' or 'log'", "segments")
+    return Partition(segments, features)
+
+
 @part("environment", "environment")
 @frozen(eq=False)
 class Environment(Part):
@@ -113,6 +124,8 @@ class Environment(Part):
         reward_range: (low, high), the smallest and the largest reward that can occur; by default what the reward model
             says.
         contexts: what is known of the situation and the arms before each decision; None for nothing.
+        segments: the feature of the situation by whose values shares can be promised and plays are counted: the name of
+            a category or flag, or ``{"feature": "age", "cuts": [18, 65]}`` for a number; None for none.
 
     Raises:
         EvenhandError: the parts differ in their number of arms, a parameter is out of range, or two arms have the same
@@ -137,6 +150,7 @@ class Environment(Part):
     merit: Merit | None = field(default=None, converter=_merit, metadata={"slot": "merit"})
     reward_range: tuple[float, float] | None = field(default=None, converter=_range)
     contexts: Contexts | None = field(default=None, converter=_contexts, metadata={"slot": "contexts"})
+    segments: str | Mapping[str, Any] | None = None
 
     @names.default
     def _numbered(self) -> tuple[str, ...]:
@@ -161,6 +175,7 @@ class Environment(Part):
         except EvenhandError as error:
             raise error.at("feedback") from None
         check_fit(self.rewards, self.contexts, self.arms)
+        partition_of(self.segments, self.contexts)  # refuses what is none
         self._check_log()
 
     def _check_log(self) -> None:
@@ -200,6 +215,29 @@ class Environment(Part):
         return np.asarray(self.rewards.means)
 
     @cached_property
+    def partition(self) -> Partition | None:
+        """The segments of the rounds; None where there are none."""
+        return partition_of(self.segments, self.contexts)
+
+    @cached_property
+    def frequencies(self) -> Array:
+        """(segments,), the part of the rounds that each segment has."""
+        assert self.contexts is not None
+        assert self.partition is not None
+        context, chances = self.contexts.law(self.arms)
+        places = self.partition.of(context.situation)
+        return np.asarray(np.bincount(places, chances, len(self.partition.names)), dtype=float)
+
+    @cached_property
+    def segment_of_law(self) -> NDArray[np.intp] | None:
+        """The segment of each of the contexts of `law`, (contexts,); None where that is not known."""
+        if self.contexts is None or self.partition is None:
+            return None
+        places = self.partition.of(self.contexts.law(self.arms)[0].situation)
+        drawn = self.rewards.unknown is not None and self.contexts.rows != self.rewards.rows
+        return None if drawn else np.asarray(places, dtype=np.intp)
+
+    @cached_property
     def law(self) -> tuple[Array, Array]:
         """Expected rewards in contexts that stand for all, (contexts, arms), and their probabilities, (contexts,)."""
         if isinstance(self.rewards, ContextualRewards) and self.contexts is not None:
@@ -209,6 +247,9 @@ class Environment(Part):
             rows = np.arange(self.rewards.rows)
             known = self.rewards.draw(np.random.default_rng(0), rows[:, np.newaxis], 1)[:, 0]
             return np.asarray(known, dtype=float), np.full(len(rows), 1.0 / len(rows))
+        if self.contexts is not None and self.partition is not None and self.means.ndim == 1:
+            chances = self.contexts.law(self.arms)[1]
+            return np.broadcast_to(self.means, (len(chances), self.arms)), chances
         return self.means[np.newaxis], np.ones(1)
 
     @property

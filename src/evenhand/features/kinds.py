@@ -117,15 +117,15 @@ class Feature(Part, ABC):
         """
         raise EvenhandError(f"{name!r} has no segments: use a category, a flag, or a number with cuts")
 
-    def segment(self, columns: Array, cuts: Sequence[float] = ()) -> int:
-        """The place of the segment of a value.
+    def segment(self, columns: Array, cuts: Sequence[float] = ()) -> Any:
+        """The place of the segment of a value, or of each of many.
 
         Args:
-            columns: that `put` wrote.
+            columns: (columns,), that `put` wrote; or (…, columns).
             cuts: as in `segments`.
 
         Returns:
-            Its place among the names, from 0.
+            Its place among the names, from 0; (…,).
 
         Raises:
             EvenhandError: the feature has no segments; the default.
@@ -223,9 +223,9 @@ class Number(Feature):
         between = [f"{name} {low:g} to {high:g}" for low, high in pairwise(numbers)]
         return (f"{name} below {numbers[0]:g}", *between, f"{name} {numbers[-1]:g} and above")
 
-    def segment(self, columns: Array, cuts: Sequence[float] = ()) -> int:
+    def segment(self, columns: Array, cuts: Sequence[float] = ()) -> Any:
         """How many cuts are not above it."""
-        value = columns.item(0)
+        value = columns[..., 0]
         return sum((cut - self.low) / (self.high - self.low) <= value for cut in cuts)
 
     def read(self, text: str) -> float | None:
@@ -336,9 +336,9 @@ class Category(Feature):
         _without_cuts(name, cuts)
         return self.levels + ("other",) * (self.unknown == "other")
 
-    def segment(self, columns: Array, cuts: Sequence[float] = ()) -> int:
+    def segment(self, columns: Array, cuts: Sequence[float] = ()) -> Any:
         """The place of the level."""
-        return int(columns.argmax())
+        return columns.argmax(axis=-1)
 
     def level(self, value: Any) -> str:
         """The level to which a value belongs.
@@ -419,9 +419,9 @@ class Flag(Feature):
         _without_cuts(name, cuts)
         return f"not {name}", name
 
-    def segment(self, columns: Array, cuts: Sequence[float] = ()) -> int:
+    def segment(self, columns: Array, cuts: Sequence[float] = ()) -> Any:
         """0 or 1."""
-        return int(columns.item(0))
+        return columns[..., 0].astype(int)
 
     def read(self, text: str) -> bool | None:
         """Of ``true``, ``false``, ``yes``, ``no``, ``1`` or ``0``."""

@@ -70,11 +70,16 @@ def keeping_within(policy: Policy, arms: int, rounds: int, state: State, keeping
 
     Where shares of all rounds are promised as well, both are owed at once, and each is outweighed by the same scores.
     """
-    both = 2.0 if policy.fractions is not None and np.any(policy.fractions) else 1.0
+    both = policy.fractions is not None and bool(np.any(policy.fractions))
+    return doubled(keeping, both, lambda within: policy.allowance(arms, max(within, rounds), state))
 
-    def allowance(within: int) -> float | None:
-        allowed = policy.allowance(arms, max(within, rounds), state)
-        return None if allowed is None else both * allowed
+
+def doubled(keeping: Keeping, both: bool, allowed: Callable[[int], float | None] | None) -> Keeping:
+    """With this allowance, twice it where promises of a segment and of all rounds are owed at once."""
+
+    def allowance(rounds: int) -> float | None:
+        found = None if allowed is None else allowed(rounds)
+        return None if found is None else (2.0 if both else 1.0) * found
 
     return replace(keeping, allowance=allowance)
 

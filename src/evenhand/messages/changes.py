@@ -261,7 +261,7 @@ class From:
     """A change of promises within a simulated run; its arms are those of the environment.
 
     Args:
-        round: from which on the promises hold, counted from 1; at least 2.
+        round: from which on the promises hold, counted from 1; at least 2, or 1 for a segment.
         promise: the change.
 
     Example:

@@ -61,7 +61,7 @@ class Accounts:
         behind: Array = owed(shares, 1.0 * rounds - self.rounds, plays - self.plays, self.carried)
         return behind
 
-    def owed_exactly(self, shares: Array, rounds: int, plays: Array) -> Array:
+    def owed_exactly(self, shares: Array, rounds: Array | int, plays: Array) -> Array:
         """The same in whole billionths of a play; a share that is NaN counts as 0."""
         return np.asarray(np.rint(self.owed(np.nan_to_num(shares), rounds, plays) * BILLION))
 
@@ -103,7 +103,7 @@ def settled(
     accounts: Accounts,
     before: Array,
     after: Array,
-    rounds: int,
+    rounds: Array | int,
     plays: Array,
     most: Array | float,
     terms: Terms = CARRIED,
@@ -127,7 +127,7 @@ def settled(
     flows = (np.where(changed, one, 0.0) for one in (behind, carried, kept - carried, kept - behind))
     found = Settled(changed, accounts.rounds, plays - accounts.plays, *flows)
     new = Accounts(
-        np.where(changed, float(rounds), accounts.rounds),
+        np.where(changed, 1.0 * rounds, accounts.rounds),
         np.where(changed, plays, accounts.plays),
         np.where(changed, np.where(rests, 0.0, sign * found.carried), accounts.carried),
         np.where(changed, np.where(rests, found.carried, 0.0), accounts.waiting),

@@ -27,6 +27,7 @@ class Page:
     plays: int  # per round
     terms: Terms = CARRIED
     most: float = 1.0  # plays of an arm's advance that outlast a change; inf for all
+    within: Array | None = None  # (segments, arms), shares that are promised in each segment; None for none
 
     promises_shares = True
 
@@ -52,6 +53,7 @@ class Page:
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; null for a number without end."""
         whole = {"after": self.after, "promised": plain(self.promised), "plays": self.plays}
+        whole |= {} if self.within is None else {"within": plain(self.within)}
         return {**whole, "terms": asdict(self.terms), "most": self.most if np.isfinite(self.most) else None}
 
     @classmethod
@@ -59,7 +61,8 @@ class Page:
         """What `to_json` wrote down."""
         promised, terms = build("fairness", values["promised"]), Terms(**values["terms"])
         most = np.inf if values["most"] is None else values["most"]
-        return cls(**{**values, "promised": promised, "terms": terms, "most": most})
+        within = None if values.get("within") is None else np.array(values["within"])
+        return cls(**{**values, "promised": promised, "terms": terms, "most": most, "within": within})
 
 
 def pages_of(information: Mapping[str, Any], label: str) -> list[Page]:
@@ -99,7 +102,8 @@ class Books:
         first, *later = pages
         books = cls(first, *pulls.shape[1:])
         for page in later:
-            books.see(page.after, pulls[np.searchsorted(rounds, page.after)].astype(float))
+            if page.after:
+                books.see(page.after, pulls[np.searchsorted(rounds, page.after)].astype(float))
             books.begin(page)
         books.see(int(rounds[-1]), pulls[-1].astype(float))
         return books

@@ -63,6 +63,14 @@ class OfPromises(Metric):
         return baseline.fractions is not None
 
 
+class _OfAnyPromises(Metric):
+    """A metric of promised fractions, of all rounds or of a segment."""
+
+    def applies(self, baseline: Baseline) -> bool:
+        """Where either is promised."""
+        return baseline.fractions is not None or baseline.within is not None
+
+
 @measure
 class Reward(Metric):
     """Rewards earned so far."""
@@ -89,7 +97,7 @@ class Regret(AgainstOptimum):
 
 
 @measure
-class RRegret(AgainstOptimum, OfPromises):
+class RRegret(AgainstOptimum, _OfAnyPromises):
     """Regret against the best policy that keeps the promises."""
 
     name, label, unit = "r_regret", "r-regret", "reward"
@@ -143,6 +151,24 @@ class Unfairness(OfPromises):
     def value(self, memory: None, run: Run) -> Array:
         """Sum of the positive deficits."""
         return over_arms(np.maximum(run.deficits, 0.0))
+
+
+@measure
+class SegmentUnfairness(Metric):
+    """Missing plays of all arms in all segments together."""
+
+    name, label, unit = "segment_unfairness", "missing plays, all segments", "plays"
+    formula = "``Σ_s Σ_i (r_{s,i} t_s − N_{s,i})_+``, over the rounds of each segment s"
+
+    def applies(self, baseline: Baseline) -> bool:
+        """Where shares are promised by segment."""
+        return baseline.within is not None
+
+    def value(self, memory: None, run: Run) -> Array:
+        """Sum of the positive deficits."""
+        assert run.within is not None
+        missing = np.maximum(run.within.missing, 0.0)
+        return over_arms(missing.reshape(run.lanes, -1))
 
 
 @measure

@@ -21,6 +21,7 @@ from evenhand.core.streams import over_arms
 from evenhand.policy.accounts import owed
 from evenhand.policy.shares import proportional
 from evenhand.simulation.books import Books, Page
+from evenhand.simulation.segments import Within
 from evenhand.theory.baseline import Baseline
 
 #: Columns of the result tables that are no measures.
@@ -77,6 +78,7 @@ class Run:
         self.optima = np.zeros((2 if baseline.in_context is None else 3, lanes))
         self._expected = np.zeros(lanes)  # of the plays so far, where that depends on contexts
         self.books: Books | None = None  # where promises change within the run
+        self.within: Within | None = None  # where rounds are counted by segment
         self._since, self._earlier = 0, np.zeros((3, lanes))
         self._cache: dict[str, Array] = {}
 
@@ -96,7 +98,8 @@ class Run:
             self.optima += self._by_set[:, (over_arms(decision.available.astype(float), self._codes)).astype(np.intp)]
         if self.baseline.in_context is not None:
             gains = self.present_gains
-            self.optima += self.baseline.in_context.best(gains, decision.available)
+            segments = None if self.within is None else self.within.segment
+            self.optima += self.baseline.in_context.best(gains, decision.available, segments)
             self._expected += over_arms(decision.played.astype(float), gains)
 
     def for_lanes(self, lanes: slice, rounds: NDArray[np.int64], first: int) -> Run:

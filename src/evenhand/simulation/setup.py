@@ -154,6 +154,10 @@ def _promises(drafts: Sequence[Draft], horizon: int) -> dict[str, Any]:
     if (rates := policy.index.rates) is not None:
         unit = environment.unit or Unit(0.0, 1.0)
         kept |= {"rates": np.broadcast_to(rates, environment.arms).tolist(), "unit": [unit.low, unit.width]}
+    if environment.partition is not None:
+        shares = np.zeros((len(environment.partition.names), environment.arms))
+        promised = shares if drafts[-1].page.within is None else drafts[-1].page.within
+        kept["segments"] = {"names": list(environment.partition.names), "shares": promised.tolist()}
     judged = policy.fractions is not None or (policy.merit is None and environment.fractions is not None)
     return kept | ({"pages": [draft.page.to_json() for draft in drafts]} if judged and len(drafts) > 1 else {})
 

@@ -18,7 +18,7 @@ from evenhand.core.parts import build
 from evenhand.core.state import ALL_AVAILABLE, for_lanes
 from evenhand.environment.world import Environment
 from evenhand.policy.composition import Policy
-from evenhand.simulation import held, parallel
+from evenhand.simulation import held, parallel, segments
 from evenhand.simulation.compiled.engine import engine
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.metrics import Metric, MetricLike, MetricRecorder, check_metrics, chosen
@@ -161,7 +161,8 @@ def compare(
     changes = changes_of(promises, world.names, horizon)
     drafts = {label: drafts_of(policy, world, changes, label) for label, policy in named.items()}
     rounds = checkpoint_rounds(horizon, checkpoints, spacing)
-    rounds = np.union1d(rounds, np.array([change.round - 1 for change in changes], dtype=np.int64))
+    before = [change.round - 1 for change in changes if change.round > 1]
+    rounds = np.union1d(rounds, np.array(before, dtype=np.int64))
     check_can_run(world, named, horizon, lanes)
     stages = {label: [draft.checked(label, lanes) for draft in own] for label, own in drafts.items()}
     asked = {label: _chosen([stage.baseline for stage in own], measures) for label, own in stages.items()}
@@ -258,13 +259,15 @@ def _run(
     state = policy.start(environment.arms, lanes, environment.unit, environment.widths)
     measured, _ = _chosen([stage.baseline for stage in stages] or [baseline], metrics)
     recorder = MetricRecorder(baseline, measured, len(rounds), lanes, environment.arms)
-    later = Stages(stages, lanes, state, recorder)
+    within = recorder.run.within = segments.started(environment, lanes)
+    later = Stages(stages, lanes, state, recorder, within)
+    policy = later.after(0, policy)
     plays = state.tally.pulls
     if policy.schedule.traits.free:
         plays = np.zeros_like(state.tally.pulls)
         state.tally.pulls += 1.0
         policy.observe(state, world.free_pull(), rng)
-    compiled = None if stages else engine(policy, world, recorder, state, rng, tick)
+    compiled = None if stages or within is not None else engine(policy, world, recorder, state, rng, tick)
     if compiled is not None:
         compiled.play(rounds, tick)
     holding, observation = held.applies(policy, world, recorder), ALL_AVAILABLE
@@ -274,7 +277,10 @@ def _run(
             if holding and held.play_on(policy, world, recorder, state, stop):
                 continue
             observation = world.observe()
-            decision = policy.decide(state, observation, rng, propensities=False)
+            if within is None:
+                decision = policy.decide(state, observation, rng, propensities=False)
+            else:
+                decision = within.decide(policy, state, observation, rng)
             outcome = world.step(decision)
             policy.observe(state, outcome.feedback, rng)
             if plays is not state.tally.pulls:
@@ -292,7 +298,8 @@ def _run(
     score = policy.index.score(state, observation if policy.contextual else ALL_AVAILABLE, rng)
     if allowed:
         recorder.curves[ALLOWED] = np.repeat(np.array(allowed, dtype=float)[:, np.newaxis], lanes, axis=1)
-    return PolicyResult(recorder.pulls, recorder.curves, estimate, score)
+    counts = None if within is None else within.counts()
+    return PolicyResult(recorder.pulls, recorder.curves, estimate, score, counts)
 
 
 def cut(lanes: int, arms: int, policies: int, processes: int) -> list[slice]:

@@ -18,9 +18,11 @@ from evenhand.messages.changes import From, Promise, change_of
 from evenhand.policy.accounts import CARRIED, Accounts, Terms
 from evenhand.policy.composition import Policy
 from evenhand.policy.groups import BoundedShares, with_changes
+from evenhand.policy.segments import check_segmented
 from evenhand.policy.settlement import Waiting, check_changeable, lasting, settle
 from evenhand.simulation.books import Page
 from evenhand.simulation.metrics import MetricRecorder
+from evenhand.simulation.segments import Within
 from evenhand.theory.baseline import Baseline, baseline_of
 
 FromLike: TypeAlias = From | Mapping[str, Any]
@@ -53,7 +55,7 @@ class Draft:
         policy, world = self.policy, self.environment
         try:
             policy.start(world.arms, lanes if policy.by_lane else None, world.unit, world.widths)
-            return Stage(self.page, policy, baseline_of(policy, world, label))
+            return Stage(self.page, policy, baseline_of(policy, world, label, self.page.within))
         except InfeasiblePromise as error:
             if not self.page.after:
                 raise
@@ -70,17 +72,13 @@ def changes_of(
     for place, value in enumerate(values):
         try:
             change = value if isinstance(value, From) else _from_table(value, names)
-            if validate.whole("from", change.round, low=2) > horizon and shorter:
+            first = 2 if change.promise.segment is None else 1
+            if validate.whole("from", change.round, low=first) > horizon and shorter:
                 continue
-            if change.promise.segment is not None:
-                raise EvenhandError(
-                    f"is {change.promise.segment!r}, but simulations keep promises over all rounds: give it to a "
-                    "Bandit(segments=…)",
-                    "segment",
-                )
             if change.round > horizon:
                 raise EvenhandError(f"is {change.round}, but the run has only {horizon} rounds", "from")
-            if changes and change.round <= changes[-1].round:
+            beside = {one.promise.segment for one in changes if one.round == change.round}
+            if changes and (change.round < changes[-1].round or change.promise.segment in beside):
                 raise EvenhandError(f"is {change.round}, not after {changes[-1].round}, where the last begins", "from")
         except EvenhandError as error:
             raise error.at("promises", place) from None
@@ -123,7 +121,8 @@ def _by_name(tables: Sequence[object]) -> dict[str, dict[str, Any]]:
 
 def drafts_of(policy: Policy, environment: Environment, changes: Sequence[From], label: str) -> tuple[Draft, ...]:
     """What a policy promises in each stage; one that promises nothing is measured by the environment's shares."""
-    if policy.fractions is None and environment.fractions is None and any(one.promise.fractions for one in changes):
+    shares = any(one.promise.fractions for one in changes if one.promise.segment is None)
+    if policy.fractions is None and environment.fractions is None and shares:
         environment = attrs.evolve(environment, fractions=0.0)
     drafts = [_draft(policy, environment)]
     for place, change in enumerate(changes):
@@ -134,23 +133,27 @@ def drafts_of(policy: Policy, environment: Environment, changes: Sequence[From],
     return tuple(drafts)
 
 
-def _draft(policy: Policy, environment: Environment, after: int = 0, terms: Terms = CARRIED) -> Draft:
+def _draft(
+    policy: Policy, environment: Environment, after: int = 0, terms: Terms = CARRIED, within: Array | None = None
+) -> Draft:
     shares = environment.fractions if policy.fractions is None else policy.fractions
     caps = 1.0 if policy.caps is None else policy.caps
     promised = BoundedShares(0.0 if shares is None else shares, caps, policy.groups)
-    return Draft(Page(after, promised, policy.plays, terms, lasting(policy, after)), policy, environment)
+    return Draft(Page(after, promised, policy.plays, terms, lasting(policy, after), within), policy, environment)
 
 
 def _next(before: Draft, change: From, label: str) -> Draft:
     """The stage that a change begins."""
     policy, environment, promise = before.policy, before.environment, change.promise
     names, after = environment.names, change.round - 1
-    terms = Terms(promise.debt, promise.limit, promise.limit_rounds)
+    terms, within = Terms(promise.debt, promise.limit, promise.limit_rounds), before.page.within
+    if promise.segment is not None:
+        return _draft(policy, environment, after, terms, _within(before, promise, promise.segment))
     if policy.fractions is None:
         if promise.fractions is not None:
             shares = _with_shares("fractions", environment.fractions, promise.fractions, names)
             environment = attrs.evolve(environment, fractions=shares)
-        return _draft(policy, environment, after, terms)
+        return _draft(policy, environment, after, terms, within)
     check_changeable(policy, f"from round {change.round} on: {label!r}")
     fairness: Any = policy.fairness
     new: dict[str, Any] = {}
@@ -163,7 +166,21 @@ def _next(before: Draft, change: From, label: str) -> Draft:
         if name not in parameters_of(type(fairness)):
             raise EvenhandError(f"from round {change.round} on: {label!r} promises no {name} that could change")
     policy = attrs.evolve(policy, fairness=attrs.evolve(fairness, **new))
-    return _draft(policy, environment, after, terms)
+    return _draft(policy, environment, after, terms, within)
+
+
+def _within(before: Draft, promise: Promise, segment: str) -> Array:
+    """(segments, arms), the shares that are promised by segment with some of one segment changed."""
+    policy, environment = before.policy, before.environment
+    if environment.partition is None:
+        raise EvenhandError(f"is {segment!r}, but the environment has no segments: name a feature there", "segment")
+    if policy.fractions is not None:  # others are measured by what is promised, and go on as they are
+        check_segmented(policy)
+    row, shares = environment.partition.place(segment), np.zeros((len(environment.partition.names), environment.arms))
+    if before.page.within is not None:
+        shares = before.page.within.copy()
+    shares[row] = _with_shares("fractions", shares[row], promise.fractions or {}, environment.names)
+    return shares
 
 
 def _with_shares(name: str, known: Array | None, given: Mapping[str, float], names: Sequence[str]) -> Array:
@@ -191,21 +208,28 @@ def promised_by(stages: Sequence[Stage], horizon: int) -> Array | None:
 class Stages:
     """The stages of a block of lanes, which begin one after another; without changes there are none."""
 
-    def __init__(self, stages: Sequence[Stage], lanes: int, state: State, recorder: MetricRecorder) -> None:
-        self._begin = {stage.page.after: stage.for_lanes(slice(0, lanes)) for stage in stages}
-        self._state, self._recorder = state, recorder
+    def __init__(
+        self, stages: Sequence[Stage], lanes: int, state: State, recorder: MetricRecorder, within: Within | None
+    ) -> None:
+        self._later = [stage.for_lanes(slice(0, lanes)) for stage in stages[1:]]
+        self._state, self._recorder, self._within = state, recorder, within
         self._waiting: Waiting = {}
         if stages:
             state.begun = Accounts.opened(state.tally.pulls.shape)
-            recorder.run.open(self._begin[0].page)
+            recorder.run.open(stages[0].for_lanes(slice(0, lanes)).page)
 
     def after(self, round: int, policy: Policy) -> Policy:
-        """The policy of the next round; where a stage begins with it, what is owed is settled."""
-        stage = self._begin.get(round)
-        if stage is None:
-            return policy
+        """The policy of the next round; where stages begin with it, what is owed is settled."""
+        while self._later and self._later[0].page.after == round:
+            policy = self._begun(policy, self._later.pop(0))
+        return policy
+
+    def _begun(self, policy: Policy, stage: Stage) -> Policy:
         everyone = np.ones(self._state.arms, dtype=bool)
         page, active = stage.page, (everyone, everyone)
         settle(policy, stage.policy, self._state, active, page.terms, self._waiting, page.most)
+        if self._within is not None and page.within is not None:
+            accounts = self._within.accounts
+            accounts.begin(page.within, accounts.settled(page.within, active, page.terms, page.most))
         self._recorder.run.begin(page, stage.baseline)
         return stage.policy

@@ -21,13 +21,18 @@ from evenhand.simulation.books import in_force, pages_of
 from evenhand.simulation.files import read_table, without_infinities, write_table
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.metrics import Measure
+from evenhand.simulation.segments import COUNTS
 from evenhand.simulation.setup import Setup, setup_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
 QUANTILES = (0.05, 0.5, 0.95)
-BY_LANE = ("estimate", "score")  # arrays of a result whose first axis is the lanes; of the others it is the second
+BY_LANE = (
+    "estimate",
+    "score",
+    "segments",
+)  # arrays of a result whose first axis is the lanes; of the others it is the second
 CURVE = "curve "  # in front of the names of measures, among the arrays of a result
 
 
@@ -39,12 +44,14 @@ class PolicyResult:
     curves: dict[str, Array]  # measure → (checkpoints, lanes)
     estimate: Array  # (lanes, arms) mean of the rewards that arrived, at the end, in the user's unit; NaN for none
     score: Array  # (lanes, arms) score of the arms for the round after the last
+    segments: Array | None = None  # (lanes, 5, segments, arms) the `COUNTS` of segments at the end; None without any
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that it holds, by name, for a file; `of_arrays` is the way back."""
         named = {CURVE + name: curve for name, curve in self.curves.items()}
-        return {"pulls": self.pulls, "estimate": self.estimate, "score": self.score, **named}
+        counts = {} if self.segments is None else {"segments": self.segments}
+        return {"pulls": self.pulls, "estimate": self.estimate, "score": self.score, **counts, **named}
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> PolicyResult:
@@ -57,7 +64,8 @@ class PolicyResult:
             KeyError: one is missing.
         """
         curves = {name.removeprefix(CURVE): arrays[name] for name in arrays if name.startswith(CURVE)}
-        return cls(arrays["pulls"], curves, arrays["estimate"], arrays["score"])
+        counts = arrays.get("segments")
+        return cls(arrays["pulls"], curves, arrays["estimate"], arrays["score"], counts)
 
 
 class JoinedResult:
@@ -169,6 +177,41 @@ class ResultTables:
 
         return self._table(columns)
 
+    def segments(self) -> pd.DataFrame:
+        """A row for each policy, lane, segment of the rounds and arm, at the end; none in an environment without any.
+
+        Returns:
+            Columns ``policy``, ``lane``, ``segment`` and ``arm``; the ``share`` that is promised of the rounds of the
+            segment, 0 for none; the ``rounds`` of the segment and the ``plays`` in it; of these the rounds ``since``
+            the promise began and the plays ``made`` since then; and the plays that are ``missing``, negative where
+            there are more.
+        """
+
+        def columns(label: str, result: PolicyResult) -> dict[str, Any]:
+            if result.segments is None:
+                return {name: [] for name in ("lane", "segment", "arm", "share", *COUNTS)}
+            promised, (lanes, _, segments, arms) = (
+                self.information["promises"][label]["segments"],
+                result.segments.shape,
+            )
+            counts = {name: result.segments[:, place].ravel() for place, name in enumerate(COUNTS)}
+            return {
+                "lane": np.repeat(np.arange(lanes, dtype=np.int32), segments * arms),
+                "segment": _categories(np.tile(np.repeat(np.arange(segments), arms), lanes), promised["names"]),
+                "arm": _categories(np.tile(np.arange(arms), lanes * segments), self.names),
+                "share": np.tile(np.ravel(promised["shares"]), lanes),
+                **counts,
+            }
+
+        return self._table(columns)
+
+    @property
+    def _tables(self) -> dict[str, Callable[[], pd.DataFrame]]:
+        """The tables that are saved, by the names of their files."""
+        counted = any(result.segments is not None for result in self.policies.values())
+        named = {"curves": self.curves, "arms": self.arms, "estimates": self.estimates}
+        return named | ({"segments": self.segments} if counted else {})
+
     def _table(self, columns: Callable[[str, PolicyResult], dict[str, Any]]) -> pd.DataFrame:
         """The rows of all policies, by what gives the columns of one, with its label in front."""
         import pandas as pd
@@ -273,6 +316,8 @@ class ResultTables:
     def save(self, folder: str | os.PathLike[str]) -> Path:
         """Write ``curves``, ``arms`` and ``estimates.parquet``, each with all that is needed to run it again.
 
+        With segments, also ``segments.parquet``.
+
         Each file appears whole or not at all.
 
         Args:
@@ -289,8 +334,9 @@ class ResultTables:
             "own": {name: [measure.label, measure.unit] for name, measure in self.own.items()},
             "omitted": self.omitted,
         }
-        for name, table in (("curves", self.curves()), ("arms", self.arms()), ("estimates", self.estimates())):
-            write_whole(folder / f"{name}.parquet", partial(write_table, table, stamp))
+        (folder / "segments.parquet").unlink(missing_ok=True)  # of an earlier run
+        for name, table in self._tables.items():
+            write_whole(folder / f"{name}.parquet", partial(write_table, table(), stamp))
         return folder
 
     @classmethod
@@ -309,20 +355,26 @@ class ResultTables:
         folder = path_of(folder, "folder")
         information, curves = read_table(folder / "curves.parquet")
         others = {}
-        for name in ("arms", "estimates"):
+        counted = any("segments" in one for one in information.get("promises", {}).values())
+        for name in ("arms", "estimates", *(("segments",) if counted else ())):
             same, others[name] = read_table(folder / f"{name}.parquet")
             if same != information:
                 raise DataError(
                     f"{folder / name}.parquet belongs to a different run than curves.parquet in the same folder"
                 )
         try:
-            return cls._of_tables(information, curves, others["arms"], others["estimates"])
+            return cls._of_tables(information, curves, **others)
         except (KeyError, ValueError, TypeError) as error:
             raise DataError(f"{folder} does not have the tables of a run: {error!r}") from None
 
     @classmethod
     def _of_tables(
-        cls, information: dict[str, Any], curves: pd.DataFrame, arms: pd.DataFrame, estimates: pd.DataFrame
+        cls,
+        information: dict[str, Any],
+        curves: pd.DataFrame,
+        arms: pd.DataFrame,
+        estimates: pd.DataFrame,
+        segments: pd.DataFrame | None = None,
     ) -> Self:
         own = {name: Measure(name, *described) for name, described in information.pop("own").items()}
         promised = {
@@ -339,7 +391,11 @@ class ResultTables:
             pulls = arms.loc[arms["policy"] == label, "pulls"].to_numpy(dtype=np.int32).reshape(*shape, -1)
             last = estimates[estimates["policy"] == label]
             estimate, score = (last[name].to_numpy().reshape(shape[1], -1) for name in ("estimate", "score"))
-            policies[label] = PolicyResult(pulls, measures, estimate, score)
+            counts = None
+            if segments is not None:
+                rows, size = segments[segments["policy"] == label], (shape[1], -1, pulls.shape[-1])
+                counts = np.stack([rows[name].to_numpy(dtype=float).reshape(size) for name in COUNTS], axis=1)
+            policies[label] = PolicyResult(pulls, measures, estimate, score, counts)
         names, omitted = tuple(information.pop("names")), information.pop("omitted")
         return cls(policies, rounds, names, promised, information, own, omitted)
 

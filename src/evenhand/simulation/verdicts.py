@@ -13,7 +13,7 @@ from evenhand.core.errors import EvenhandError, nearest
 from evenhand.core.state import Array
 from evenhand.inference.means import mean_and_reach
 from evenhand.judgement.judge import judge, judge_rates
-from evenhand.judgement.keeping import Keeping
+from evenhand.judgement.keeping import Keeping, doubled
 from evenhand.judgement.sentences import Case, deed
 from evenhand.simulation.books import Books, pages_of
 from evenhand.simulation.files import without_infinities
@@ -92,7 +92,12 @@ def verdicts(results: ResultTables) -> dict[str, Verdict]:
 
 
 #: What was lost and what is missing: of these pairs the first that results have.
-PAIRS = (("r_regret", "unfairness"), ("reward_regret", "fairness_regret"), ("regret", "unfairness"))
+PAIRS = (
+    ("r_regret", "unfairness"),
+    ("r_regret", "segment_unfairness"),
+    ("reward_regret", "fairness_regret"),
+    ("regret", "unfairness"),
+)
 
 
 def main_measures(measures: Collection[str]) -> list[str]:
@@ -162,7 +167,26 @@ def cases_of(results: ResultTables, label: str) -> list[Case]:
                     due, paid, lasted = books.bound(place, bound["arms"], cap)
                 found = judge(keeping, due, paid, lasted, cap=cap, at_once=float(len(bound["arms"])))
                 cases.append(Case(bound["name"], share, found[0], cap))
+    if how is not None and "segments" in how:
+        cases += _within(
+            results, label, doubled(keeping, shares is not None and bool(np.any(shares)), keeping.allowance)
+        )
     return cases + ([] if how is None or "rates" not in how else _rewards(results, label, how))
+
+
+def _within(results: ResultTables, label: str, keeping: Keeping) -> list[Case]:
+    """The shares that are promised in segments, of the rounds of these since each promise began."""
+    counts, promised = results.policies[label].segments, results.information["promises"][label]["segments"]
+    if counts is None:
+        return []
+    shares, cases = np.array(promised["shares"]), []
+    for row, arm in np.argwhere(shares > 0.0).tolist():
+        since, made, missing = counts[:, 2:, row, arm].T[..., np.newaxis]
+        if since.any():
+            found = judge(keeping, made + missing, made, since.max(axis=0))
+            subject = f"{results.names[arm]} in the segment {promised['names'][row]}"
+            cases.append(Case(subject, shares.item(row, arm), found[0]))
+    return cases
 
 
 def _rewards(results: ResultTables, label: str, how: Mapping[str, Any]) -> list[Case]:

@@ -35,7 +35,7 @@ T = TypeVar("T")
 
 KEYS = (
     *("arms", "rewards", "availability", "feedback", "contexts", "dataset"),
-    *("fractions", "penalties", "weights", "merit", "reward_range"),
+    *("fractions", "penalties", "weights", "merit", "reward_range", "segments"),
 )
 
 
@@ -79,7 +79,7 @@ def environment(table: Mapping[str, Any], run: RunSettings, features: Mapping[st
         parts["penalties"] = _penalties(table.get("penalties"), parts.get("rewards"))
     if errors:
         raise EvenhandError.together(errors)
-    for name in ("fractions", "weights", "reward_range"):
+    for name in ("fractions", "weights", "reward_range", "segments"):
         parts[name] = table.get(name)
     return Environment(**parts)
 

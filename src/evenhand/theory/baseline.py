@@ -9,6 +9,7 @@ import attrs
 import numpy as np
 from attrs import frozen
 
+from evenhand.core.errors import InfeasiblePromise
 from evenhand.core.state import Array
 from evenhand.environment.availability import MAX_ENUMERATED
 from evenhand.environment.feedback import FeedbackModel
@@ -16,6 +17,7 @@ from evenhand.environment.rewards import Rewards
 from evenhand.environment.world import Environment
 from evenhand.policy.composition import Policy
 from evenhand.policy.merit import Merit
+from evenhand.policy.segments import infeasible
 from evenhand.theory.achievable import UnknownDistribution
 from evenhand.theory.bounded import Bounds, best_bounded, bounds_of, check_bounds
 from evenhand.theory.contexts import InContext, in_context
@@ -54,6 +56,7 @@ class Baseline:
     feedback: FeedbackModel | None = None  # how rewards come back
     bounds: tuple[Bounds, ...] = ()  # floors and caps of arms and groups, one set or one per lane; empty for none
     in_context: InContext | None = None  # the best policies that know every context's means; None without contexts
+    within: Array | None = None  # (segments, arms), shares that are promised in each segment; None for none
 
     @property
     def promised(self) -> Array | None:
@@ -81,13 +84,14 @@ class Baseline:
         return attrs.evolve(self, **cut)
 
 
-def baseline_of(policy: Policy, environment: Environment, label: str = "") -> Baseline:
+def baseline_of(policy: Policy, environment: Environment, label: str = "", within: Array | None = None) -> Baseline:
     """The baseline of ``policy`` in ``environment``.
 
     Args:
         policy: its own fractions, penalties, weights and merit come before the environment's.
         environment: rewards and availability, and promises for policies without their own.
         label: the policy's name in messages.
+        within: (segments, arms), shares that are promised in each segment; None for none.
 
     Raises:
         InfeasiblePromise: the promised shares cannot be kept.
@@ -114,10 +118,12 @@ def baseline_of(policy: Policy, environment: Environment, label: str = "") -> Ba
     elif fractions is not None:
         owner = "[environment]" if policy.fractions is None else repr(label) if label else ""
         check_shares(fractions, plays, availability, environment.names, owner)
+    if within is not None:
+        _check_within(policy, environment, fractions, within)
     merit = environment.merit if policy.merit is None else policy.merit
     drifting = environment.rewards if environment.rewards.traits.drifting else None
     if drifting is None and environment.contexts is not None:
-        optima = _in_context(environment, plays, weights, fractions, penalties, bounds, merit)
+        optima = _in_context(environment, plays, weights, fractions, penalties, bounds, merit, within)
     elif drifting is None:
         optima = _optima(environment, plays, gains, fractions, penalties)
     else:
@@ -147,8 +153,20 @@ def baseline_of(policy: Policy, environment: Environment, label: str = "") -> Ba
         drifting=drifting,
         feedback=environment.feedback,
         bounds=bounds,
+        within=within,
         **optima,
     )
+
+
+def _check_within(policy: Policy, environment: Environment, fractions: Array | None, within: Array) -> None:
+    """Refuse promises by segment that cannot be kept beside those for all rounds."""
+    assert environment.partition is not None
+    most, overall = float(policy.plays) if policy.repays else 1.0, np.zeros(1) if fractions is None else fractions
+    for row in np.atleast_2d(overall):
+        shares = np.broadcast_to(row, environment.arms)
+        known = environment.frequencies, environment.partition.names
+        if fault := infeasible(within, shares, most, *known, policy.repays, when=""):
+            raise InfeasiblePromise(fault)
 
 
 def _in_context(
@@ -159,18 +177,21 @@ def _in_context(
     penalties: Array | None,
     bounds: tuple[Bounds, ...],
     merit: Merit | None,
+    within: Array | None,
 ) -> dict[str, Any]:
     """The optima where the mean rewards of every context are known."""
     given = environment.rewards.traits.contextual or environment.rewards.unknown is not None
     by_lane = len(bounds) > 1 or any(one is not None and one.ndim > 1 for one in (weights, fractions, penalties))
     if by_lane or (not given and environment.means.ndim > 1):
         return _unknown("means or promises differ between lanes, in an environment with contexts")
+    if within is not None and environment.segment_of_law is None:
+        return _unknown("rewards come from a log whose contexts are drawn apart from it")
     own = bounds[0] if bounds else bounds_of(environment.arms, fractions, None, (), environment.names)
     priced = None
     if penalties is not None and fractions is not None and not bounds:
         priced = penalties[np.flatnonzero(fractions > 0.0)]
-    found, values = in_context(environment, plays, weights, own, priced, merit)
-    fair = values[1] if fractions is not None or bounds else None
+    found, values = in_context(environment, plays, weights, own, priced, merit, within)
+    fair = values[1] if fractions is not None or bounds or within is not None else None
     lax = None if priced is None else values[2]
     return {"best": values[0], "best_fair": fair, "best_penalized": lax, "by_set": None, "in_context": found}
 

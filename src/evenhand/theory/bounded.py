@@ -220,6 +220,8 @@ def _program(
         bounds=limits,
         method="highs",
     )
+    if solution.status == 2:  # what is promised within segments is not looked at before
+        raise InfeasiblePromise("the promises cannot be kept together with the given availability")
     if solution.status != 0:
         raise EvenhandError(f"a linear program over the shares was not solved: {solution.message}")
     return solution

@@ -26,7 +26,7 @@ from evenhand.environment.world import Environment
 from evenhand.policy.merit import Merit
 from evenhand.policy.shares import proportional
 from evenhand.theory.achievable import cutting_planes
-from evenhand.theory.bounded import Bounds, best_bounded_in
+from evenhand.theory.bounded import Bounds, best_bounded_in, bounds_of
 from evenhand.theory.oracle import REDUCED_UP_TO, merits_of
 
 #: What was solved before: policies of one comparison mostly promise the same.
@@ -41,7 +41,7 @@ class InContext:
     """
 
     plays: int
-    prices: Array  # (3, arms)
+    prices: Array  # (3, arms), or where promises are by segment (3, segments, arms)
     due: Array  # (3,) ``ν·(L, −U)``, reward per round
     means: Array  # (contexts, arms), of contexts that stand for all
     chances: Array  # (contexts,)
@@ -49,9 +49,14 @@ class InContext:
     merit: Merit | None = None
     unit: Unit | None = None
 
-    def best(self, gains: Array, available: Mask | None = None) -> Array:
-        """What the three best policies earn in some contexts, (3, …), given the gains and who can play, (…, arms)."""
+    def best(self, gains: Array, available: Mask | None = None, segments: Any = None) -> Array:
+        """What the three best policies earn in some contexts, (3, …), given the gains and who can play, (…, arms).
+
+        Where promises are by segment, the segment of each context is given, (…,).
+        """
         one = self.prices.reshape(3, *(1,) * (gains.ndim - 1), -1)
+        if self.prices.ndim > 2:
+            one = self.prices[:, segments]
         return np.asarray(_largest(gains + one, self.plays, available) - self.due.reshape(3, *(1,) * (gains.ndim - 1)))
 
     def fair_shares(self, means: Array, available: Mask | None = None) -> Array:
@@ -68,7 +73,13 @@ class InContext:
 
 
 def in_context(
-    environment: Environment, plays: int, weights: Array, bounds: Bounds, penalties: Array | None, merit: Merit | None
+    environment: Environment,
+    plays: int,
+    weights: Array,
+    bounds: Bounds,
+    penalties: Array | None,
+    merit: Merit | None,
+    within: Array | None = None,
 ) -> tuple[InContext, Array]:
     """The best policies in an environment with contexts, and the reward per round of each, (3,).
 
@@ -79,37 +90,83 @@ def in_context(
         bounds: the promises.
         penalties: (arms,), price of a missing play of each arm in the bounds; None for none.
         merit: by which shares are measured, if by any.
+        within: (segments, arms), shares that are promised in each segment; None for none.
     """
-    arrays = weights, bounds.members.toarray(), bounds.floors, bounds.caps, penalties
+    arrays = weights, bounds.members.toarray(), bounds.floors, bounds.caps, penalties, within
     key = plays, id(merit), *(None if one is None else one.tobytes() for one in arrays)
     known = _KNOWN.setdefault(environment, {})
     if key not in known:
-        known[key] = _solved(environment, plays, weights, bounds, penalties, merit)
+        known[key] = _solved(environment, plays, weights, bounds, penalties, merit, within)
     found: tuple[InContext, Array] = known[key]
     return found
 
 
 def _solved(
-    environment: Environment, plays: int, weights: Array, bounds: Bounds, penalties: Array | None, merit: Merit | None
+    environment: Environment,
+    plays: int,
+    weights: Array,
+    bounds: Bounds,
+    penalties: Array | None,
+    merit: Merit | None,
+    within: Array | None,
 ) -> tuple[InContext, Array]:
     """What `in_context` returns."""
     means, chances = environment.law
-    means, chances, available = _with_availability(means, chances, environment.availability)
-    gains = means * weights
-    fair = best_prices(gains, chances, plays, bounds, available)
-    prices, due = [np.zeros(gains.shape[1]), fair[0]], [0.0, fair[1]]
-    lax = fair if penalties is None else best_prices(gains, chances, plays, bounds, available, penalties)
+    rows, chances, available = _with_availability(means.shape, chances, environment.availability)
+    means, segments = means[rows], None
+    gains, able, shape = means * weights, available, means.shape[1:]
+    if within is not None and environment.segment_of_law is not None:
+        segments, shape = environment.segment_of_law[rows], within.shape
+        gains, able, bounds = by_segment(gains, chances, bounds, available, segments, within)
+    fair = best_prices(gains, chances, plays, bounds, able)
+    lax = fair
+    if penalties is not None:
+        dear = np.full(len(bounds.names) - len(penalties), 1.0 + 4.0 * float(np.abs(gains).max()))
+        lax = best_prices(gains, chances, plays, bounds, able, np.concatenate([penalties, dear]))
     found = InContext(
         plays,
-        np.array([*prices, lax[0]]),
-        np.array([*due, lax[1]]),
+        np.array([np.zeros(gains.shape[1]), fair[0], lax[0]]).reshape(3, *shape),
+        np.array([0.0, fair[1], lax[1]]),
         means,
         chances,
         available,
         merit,
         environment.unit,
     )
-    return found, np.asarray(found.best(gains, available) @ chances)
+    return found, np.asarray(found.best(means * weights, available, segments) @ chances)
+
+
+def by_segment(
+    gains: Array, chances: Array, bounds: Bounds, available: Mask, segments: NDArray[np.intp], within: Array
+) -> tuple[Array, Mask, Bounds]:
+    """The problem in which an arm counts as another one in each segment, so that shares of segments are shares of arms.
+
+    Args:
+        gains: (contexts, arms).
+        chances: (contexts,).
+        bounds: of all rounds.
+        available: (contexts, arms).
+        segments: (contexts,), the segment of each.
+        within: (segments, arms), promised shares of the rounds of each segment.
+
+    Returns:
+        Gains and who can play, (contexts, segments · arms), and the bounds of these.
+    """
+    from scipy.sparse import csr_array, hstack, kron
+
+    number, arms = within.shape
+    own = (segments[:, np.newaxis] == np.arange(number))[..., np.newaxis]
+    due = within * np.bincount(segments, chances, number)[:, np.newaxis]
+    more = bounds_of(number * arms, due.ravel(), None, ())
+    copies = kron(np.ones((number, 1)), bounds.members)
+    whole = Bounds(
+        (*bounds.names, *more.names),
+        csr_array(hstack([copies, more.members])),
+        np.concatenate([bounds.floors, more.floors]),
+        np.concatenate([bounds.caps, more.caps]),
+    )
+    able = (own & available[:, np.newaxis]).reshape(len(gains), -1)
+    return np.tile(gains, (1, number)), able, whole
 
 
 def best_prices(
@@ -176,21 +233,26 @@ def _largest(values: Array, plays: int, available: Mask | None) -> Array:
     return np.asarray(np.where(np.isfinite(top), top, 0.0).sum(axis=-1))
 
 
-def _with_availability(means: Array, chances: Array, availability: Availability) -> tuple[Array, Array, Mask]:
-    """The law of contexts and available arms: exact where both can be listed, else with drawn sets of arms."""
-    arms = means.shape[1]
+def _with_availability(
+    shape: tuple[int, ...], chances: Array, availability: Availability
+) -> tuple[NDArray[np.intp], Array, Mask]:
+    """The law of contexts, by their places, and available arms: exact where both can be listed, else with drawn sets
+    of arms.
+    """
+    number, arms = shape
+    rows = np.arange(number)
     if not availability.traits.sleeping:
-        return means, chances, np.ones(means.shape, dtype=bool)
+        return rows, chances, np.ones(shape, dtype=bool)
     logged = availability.logged
-    if logged is not None and len(logged) == len(means):
-        return means, chances, logged
+    if logged is not None and len(logged) == number:
+        return rows, chances, logged
     listed = availability.distribution(arms) if logged is None else (logged, np.full(len(logged), 1.0 / len(logged)))
-    if listed is not None and len(listed[0]) * len(means) <= SAMPLE:
-        every = np.repeat(means, len(listed[0]), axis=0), np.outer(chances, listed[1]).ravel()
-        return *every, np.tile(listed[0], (len(means), 1))
+    if listed is not None and len(listed[0]) * number <= SAMPLE:
+        every = np.repeat(rows, len(listed[0])), np.outer(chances, listed[1]).ravel()
+        return *every, np.tile(listed[0], (number, 1))
     if logged is not None:
-        return means, chances, np.resize(logged, means.shape)
-    times = -(-SAMPLE // len(means))
-    means, chances = np.tile(means, (times, 1)), np.tile(chances, times) / times
-    drawn: Any = availability.draw(np.random.default_rng(1), np.arange(len(means))[:, np.newaxis], 1)
-    return means, chances, np.broadcast_to(drawn, (len(means), 1, arms))[:, 0]
+        return rows, chances, np.resize(logged, shape)
+    times = -(-SAMPLE // number)
+    rows, chances = np.tile(rows, times), np.tile(chances, times) / times
+    drawn: Any = availability.draw(np.random.default_rng(1), np.arange(len(rows))[:, np.newaxis], 1)
+    return rows, chances, np.broadcast_to(drawn, (len(rows), 1, arms))[:, 0]

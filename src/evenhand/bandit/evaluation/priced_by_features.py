@@ -113,7 +113,7 @@ class FactsByFeatures(Facts):
                 segments = feature.segments(name)
             except EvenhandError:  # a number or a vector
                 continue
-            place = np.array([feature.segment(row) for row in columns])
+            place = feature.segment(columns)
             parts = np.bincount(place, cost, len(segments)) / cost.sum()
             rounds = np.bincount(place, self.chances, len(segments))
             places = np.sort(np.argsort(-parts, kind="stable")[:SEGMENTS])  # of very many only those that pay most
