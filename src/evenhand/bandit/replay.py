@@ -27,8 +27,7 @@ if TYPE_CHECKING:
 
 def recorded_slots(record: Record) -> tuple[str, ...]:
     """The slots of the parts whose memory a log must record: all that have one, unless it says that it is exact."""
-    parts, state = record.policy.parts, record.state
-    return tuple(slot for slot, one in parts.items() if getattr(state, slot) is not None and not one.traits.exact)
+    return tuple(slot for slot in record.policy.recorded if getattr(record.state, slot) is not None)
 
 
 class Recorder:

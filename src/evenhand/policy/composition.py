@@ -219,6 +219,11 @@ class Policy(Part):
         return any(one.traits.contextual for one in parts_in(self))
 
     @cached_property
+    def recorded(self) -> tuple[str, ...]:
+        """The slots of parts whose memory a log must record: it follows from what happens with the last digits only."""
+        return tuple(slot for slot, one in self.parts.items() if not one.traits.exact)
+
+    @cached_property
     def _scaled(self) -> bool:
         """Whether a part needs the scores or their spread."""
         return self.fairness.traits.scaled or self.fairness.traits.scored

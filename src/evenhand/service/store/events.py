@@ -349,7 +349,8 @@ def fold(bandit: Record | None, event: Event, closed: bool) -> tuple[Record, boo
     try:
         if bandit.contexts is not None:
             elsewhere(bandit).clear()
-            elsewhere(bandit).update({round: one.pull() for round, one in event.features.items()})
+            if event.kind != "decide":  # which brings its own
+                elsewhere(bandit).update({round: one.pull() for round, one in event.features.items()})
         _fold(bandit, event)
         replay.replay_memory(bandit, event.body.get("memory", {}))
     except DAMAGE as error:

@@ -16,6 +16,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import numpy as np
+import orjson
 from sqlalchemy import Connection, delete, select
 
 from evenhand.bandit.contexts import Contexts, Pull
@@ -55,7 +56,7 @@ class Sealed(NamedTuple):
     def pull(self) -> Pull:
         """The features."""
         try:
-            version, values, noted, *_ = json.loads(self.body)
+            version, values, noted, *_ = orjson.loads(self.body)
             numbers = np.frombuffer(base64.b64decode(values), dtype="<f8").astype(float)
             return Pull(version, numbers, tuple((name, what) for name, what in noted))
         except DAMAGE as error:
@@ -71,9 +72,14 @@ class Sealed(NamedTuple):
 
     def checked(self, seal: str, round: int) -> Pull:
         """The features, if they are those that an event has the seal of."""
+        self.check(seal, round)
+        return self.pull()
+
+    def check(self, seal: str, round: int) -> None:
+        """Refuse features that are not those that an event has the seal of."""
         try:
             if hmac.compare_digest(self.seal, seal):
-                return self.pull()
+                return
         except ValueError:
             pass
         raise StateError(f"the features of decision {round} were edited")
@@ -147,7 +153,7 @@ def faults(connection: Connection, id: int, sealed: Mapping[int, str]) -> Iterat
                 yield f"there are features of decision {round}, but no event has a seal of them"
                 continue
             try:
-                one.checked(sealed[round], round)
+                one.check(sealed[round], round)
             except StateError as error:
                 yield str(error)
     for round in sorted(sealed.keys() - set(rounds)):
