@@ -68,7 +68,7 @@ def slow(session: nox.Session) -> None:
 
 @nox.session
 def faults(session: nox.Session) -> None:
-    """Breaks forty places of the core, one at a time: the tests must notice each; about half an hour."""
+    """Breaks fifty places of the core, one at a time: the tests must notice each; about half an hour."""
     session.install("-e", ".[test]")
     session.run("python", "tools/faults.py", *session.posargs)
 

@@ -1,4 +1,4 @@
-"""Breaks forty places of the core, one at a time, and runs the tests that should notice: ``nox -s faults``.
+"""Breaks fifty places of the core, one at a time, and runs the tests that should notice: ``nox -s faults``.
 
 Each fault replaces a piece of source that stands once in its file, in a copy of this checkout. A fault that no test
 notices, or whose source is no longer there, ends the run with status 1. ``--only WORD`` tries those whose file or new
