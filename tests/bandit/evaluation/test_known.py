@@ -16,6 +16,7 @@ from attrs import frozen
 from evenhand import EvenhandError, Features, Policy
 from evenhand.bandit.evaluation.followed import Model
 from evenhand.bandit.evaluation.known import Known
+from evenhand.bandit.evaluation.priced_by_features import of_log
 from evenhand.core.errors import DataError
 from evenhand.evaluation import FixedShares, Log, estimated, evaluate, price, read_log, replay
 from evenhand.features import Category, Flag, Number, Vector
@@ -302,7 +303,7 @@ def test_a_promise_is_paid_in_the_contexts_where_that_costs_least(promise: Any, 
     assert abs(found.best - 0.8) < 0.03
     assert sum(point.shares.values()) == pytest.approx(1.0)
     assert found.rounds == 0
-    assert found.premises[0] == "rewards are linear in the features with noise of one size"
+    assert found.premises[0] == "the propensities are right"
 
 
 def test_a_price_of_nothing_has_an_interval_that_holds_where_the_model_may_be_wrong() -> None:
@@ -310,6 +311,57 @@ def test_a_price_of_nothing_has_an_interval_that_holds_where_the_model_may_be_wr
     few, many = (price(crossed(rounds)[0], {"fractions": {"tea": 0.3}}).curve[0] for rounds in (60, 4000))
     assert (few.steady, few.low, many.steady, many.high) == (0.0, 0.0, 0.0, 0.0)
     assert few.high > 0.05
+
+
+#: What the best linear choices earn in the log of `bent`, less what they earn where mate plays in half of all rounds.
+BENT_PRICE = 0.6 * 0.2 / 1.26
+
+
+def bent(rounds: int, seed: int = 0) -> Log:
+    """Of uniform chances, with rewards far from linear: mate pays in 8 of 10 where x is above 0.7, else in 2, tea vice
+    versa.
+
+    By the best linear model mate earns ``0.38 + 0.756 (x − 0.5)``, more than tea from x = 0.66 on.
+    """
+    rng = np.random.default_rng(seed)
+    x, mate = rng.random(rounds), rng.random(rounds) < 0.5
+    reward = rng.random(rounds) < np.where(mate == (x > 0.7), 0.8, 0.2)
+    rows = {"time": range(rounds), "item": np.where(mate, "mate", "tea"), "reward": reward.astype(int)}
+    return Log.of(pd.DataFrame(rows | {"propensity": 0.5, "x": x}), features=Features({"x": Number(0, 1)}))
+
+
+def test_a_price_is_right_where_the_model_is_not() -> None:
+    """Its choices are judged by what they earn, not by what it expects."""
+    found = price(bent(16_000), {"fractions": {"mate": 0.5}})
+    (point,) = found.curve
+    assert found.best == pytest.approx(0.8 - 0.6 * 0.2 + BENT_PRICE, abs=0.03)
+    assert point.steady == pytest.approx(BENT_PRICE, abs=0.03)
+    assert "The model itself expects 0.6" in found.sentences[0]
+    assert {one.arm: round(one.mean, 1) for one in found.by_arm} == {"mate": 0.4, "tea": 0.6}
+
+
+def test_without_propensities_a_price_rests_on_the_model_and_says_so() -> None:
+    log = bent(16_000)
+    found = price(replace(log, propensity=np.full(log.rows, np.nan)), {"fractions": {"mate": 0.5}})
+    assert found.premises[0] == "rewards are linear in the features with noise of one size"
+    assert "has no propensities, by which the choices of the model could be judged" in found.assumptions[-1]
+    assert found.sentences[0].startswith("Without a promise the best would earn 0.6")
+    assert found.curve[0].high < 0.8 * BENT_PRICE  # of the model alone, which is wrong
+
+
+def test_the_interval_of_a_price_covers_what_the_choices_lose_in_most_logs() -> None:
+    """Of 40 logs; the expected number is more than 38, as it is one of four intervals that hold together."""
+    inside = 0
+    for seed in range(40):
+        log, truth = bent(400, seed), []
+        facts = of_log(log, known_of(log))
+        for part in facts.parts:
+            means = np.where((part.facts.known.situation[:, 1:] > 0.7) == [True, False], 0.8, 0.2)
+            lost = part.facts.free() - part.facts.played({"fractions": [0.5, 0.0]})[0]
+            truth.append((lost * means).sum(axis=1))
+        (point,) = price(log, {"fractions": {"mate": 0.5}}).curve
+        inside += point.low <= np.concatenate(truth).mean() <= point.high
+    assert inside >= 38
 
 
 def test_it_is_said_in_which_situations_a_promise_is_paid() -> None:

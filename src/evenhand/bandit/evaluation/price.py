@@ -52,8 +52,10 @@ def price(
     sequences. **While a policy learns**, paired simulations with and without the promise, each run in a world
     that is fitted to the decisions of the log drawn anew, say what is added.
 
-    Of a log **with features** it is ``max_x E[μ(z)·x(z)] − max_y E[μ(z)·y(z)]`` over what plays in each context z, by a
-    ridge regression for each item; the intervals hold for whatever is played, and nothing is simulated.
+    Of a log **with features** it is ``E[μ(z)·x(z)] − E[μ(z)·y(z)]``, x and y what is best in each context z without and
+    with the promise by a ridge regression for each item. Where the log has propensities, both are estimated doubly
+    robustly, with regressions on other rounds; the interval also covers the price by the regression itself. Nothing is
+    simulated.
 
     Args:
         source: a log or the path of one; an environment, whose means are known; or a bandit, of which nothing is
@@ -80,7 +82,8 @@ def price(
         >>> round(found.curve[0].steady, 3), found.curve[0].shares
         (0.05, {'tea': 0.9, 'mate': 0.1})
 
-    Source: Patil et al. 2021 (the price of fairness); Efron 1979 (bootstrap).
+    Source: Patil et al. 2021 (the price of fairness); Efron 1979 (bootstrap); Dudík, Langford & Li 2011
+    (doubly robust).
     """
     if isinstance(promises, float | int | str | Mapping):
         promises = [promises]
@@ -89,7 +92,7 @@ def price(
     if isinstance(source, Log) and source.known is not None:
         if policy is not None or rounds is not None:
             raise EvenhandError("nothing is simulated from a log with features: leave out policy and rounds")
-        facts: Facts = priced_by_features.of_log(source, source.known)
+        facts: Facts = priced_by_features.of_log(source, source.known, len(promises))
     else:
         facts = facts_of(source)
     if plays is not None:
@@ -120,12 +123,13 @@ def price_of(
         curve, missed = _run(facts, curve, tables, run, count, seed)
     if facts.today is not None and promises is PROMISES and facts.today.promise not in {words for words, _ in named}:
         curve = [facts.today, *curve]
+    middle = len(named) // 2
     rows = zip(facts.names, *(one.tolist() for one in (facts.means, facts.low, facts.high, steady[-1][1])), strict=True)
     by_arm = tuple(ArmPrice(*row) for row in rows)
     says = [
         *_answer(facts, curve, policy or take.algorithm, count, missed),
         *_dearest(facts, curve, by_arm),
-        *facts.paid(*named[len(named) // 2]),
+        *(facts.paid(*named[middle]) if steady[middle][0].low > 0.0 else []),
         *([] if facts.runs or len(facts.names) < 2 else [f"Take {take.algorithm}: {take.why}"]),
     ]
     return Price(
@@ -241,7 +245,7 @@ def _run(
 def _answer(facts: Facts, curve: Sequence[PricePoint], policy: str, rounds: int, missed: float | None) -> list[str]:
     """The price of the promise in force and of the middle one in sentences."""
     middle, today = curve[len(curve) // 2], facts.today
-    said = [f"Without a promise the best would earn {facts.say(facts.best)} per round in the long run."]
+    said = [facts.without()]
     said += [_costs(facts, one, in_force=True) for one in curve if today is not None and one.promise == today.promise]
     if today is None or middle.promise != today.promise:
         said.append(_costs(facts, middle))
@@ -259,7 +263,7 @@ def _answer(facts: Facts, curve: Sequence[PricePoint], policy: str, rounds: int,
 
 def _costs(facts: Facts, point: PricePoint, in_force: bool = False) -> str:
     """What a promise costs in the long run, in a sentence."""
-    part = f", {point.steady / facts.best:.1%} of that" if facts.best > 0.0 else ""
+    part = f", {point.steady / facts.best:.1%} of that" if facts.best > 0.0 and point.steady >= 0.0 else ""
     sure = f" (95% interval {amount(point.low)} to {facts.say(point.high)})" if facts.estimated else ""
     arms = f"{point.promise} to each of {number_of(len(facts.names), 'arm')}"
     to = f" of {arms if '%' in point.promise else point.promise}" * (point.promise != TODAY)
@@ -270,7 +274,7 @@ def _costs(facts: Facts, point: PricePoint, in_force: bool = False) -> str:
 def _dearest(facts: Facts, curve: Sequence[PricePoint], arms: Sequence[ArmPrice]) -> list[str]:
     """To which arms promises cost most and least."""
     dear = sorted((one for one in arms if one.dual > 0.0), key=lambda one: -one.dual)
-    if len(dear) < 2 or (facts.estimated and curve[-1].low == 0.0):  # then it is not even known which arm is best
+    if len(dear) < 2 or (facts.estimated and curve[-1].low <= 0.0):  # then it is not even known which arm is best
         return []
     most, least = (facts.say(one.dual / 100.0) for one in (dear[0], dear[-1]))
     return [

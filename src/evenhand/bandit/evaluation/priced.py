@@ -66,6 +66,10 @@ class Facts:
         """Reward per round in the long run without a promise."""
         return float(self.best_in(self.means[np.newaxis])[0])
 
+    def without(self) -> str:
+        """What is earned without a promise, in a sentence."""
+        return f"Without a promise the best would earn {self.say(self.best)} per round in the long run."
+
     def bounds(self, table: Mapping[str, Any]) -> Bounds:
         """The bounds of a promise."""
         given = table.get("fractions"), table.get("caps"), table.get("groups", [])

@@ -1,26 +1,32 @@
 """What a promise costs where arms differ from situation to situation: of a linear model of the rewards, from a log.
 
-The price is what the model earns in the contexts of the log without the promise, less what it earns with it, where each
-context plays the arms for which that costs least.
+The price is what the choices of the model earn in the contexts of the log without the promise, less what they earn with
+it, where each context plays the arms for which that costs least. A model that is not exactly right expects too much or
+too little of its choices, so that, with propensities, they are judged by rewards from which it did not learn.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.bandit.evaluation.estimators import Scores, mean
 from evenhand.bandit.evaluation.followed import LARGEST, Ridge
+from evenhand.bandit.evaluation.intervals import FIXED, MANY, RIGHT
 from evenhand.bandit.evaluation.known import Known
 from evenhand.bandit.evaluation.log import Log
 from evenhand.bandit.evaluation.priced import Facts
 from evenhand.core.errors import DataError, EvenhandError
+from evenhand.core.numbers import amount
 from evenhand.core.state import Array, Mask
 from evenhand.inference.means import CONFIDENCE
+from evenhand.inference.sums import simultaneous
 from evenhand.messages.prices import PricePoint
 from evenhand.theory.bounded import best_shares_in, check_bounds
 
@@ -28,7 +34,15 @@ CONTEXTS = 2000  # that stand for all, where there are more
 SEGMENTS = 20  # that a sentence lists
 STEPS = 30  # most of them towards the upper end of an interval
 SORTED = 20_000_000  # numbers, up to which equal contexts are found
+PARTS = (4, 10)  # fewest and most, into which the rounds are divided that are judged
 PREMISES = ("rewards are linear in the features with noise of one size", "contexts come as in the log")
+JUDGED = (RIGHT, MANY, FIXED, "contexts come as in the log")
+RESTS = "The model is a ridge regression for each arm; {:,} contexts were weighed."
+CHECKED = (
+    "What its choices earn is estimated with a model of the other rounds, doubly robustly; the interval of a price "
+    "also covers what the model expects if rewards are linear in the features."
+)
+UNCHECKED = "The log has no propensities, by which the choices of the model could be judged: all rests on the model."
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -41,11 +55,39 @@ class FactsByFeatures(Facts):
     gains: Array  # (contexts, arms), what the model expects
     cover: Array  # (arms, columns, columns), of the errors of each arm's weights
     radius: float  # in standard errors, for everything at once
+    parts: tuple[Part, ...] = ()  # of the rounds of the log, judged by models of the others; none without propensities
+    z: float = math.nan  # standard errors, for all judgements at once
+
+    @property
+    def expected(self) -> float:
+        """Reward per round without a promise, by the model."""
+        return float(self.chances @ (self.gains * self.free()).sum(axis=1))
+
+    @cached_property
+    def freely(self) -> Scores:
+        """What the choices of the model earn without a promise."""
+        return self.judged(lambda part: part.free())
 
     @property
     def best(self) -> float:
         """Reward per round without a promise."""
-        return float(self.chances @ (self.gains * self.free()).sum(axis=1))
+        return self.freely.value if self.parts else self.expected
+
+    def judged(self, given: Callable[[FactsByFeatures], Array]) -> Scores:
+        """What plays (contexts, arms) of each part earn."""
+        return mean(np.concatenate([(given(part.facts) * part.scores).sum(axis=1) for part in self.parts]))
+
+    def without(self) -> str:
+        """What is earned without a promise, in a sentence."""
+        if not self.parts:
+            return super().without()
+        error, ends = self.z * self.freely.stderr, self.plays * np.array(self.limits)
+        low, high = (float(end) for end in np.clip([self.best - error, self.best + error], *ends))
+        said = f"Without a promise the choices of a linear model would earn {self.say(self.best)} per round"
+        said = f"{said} (95% interval {amount(low)} to {self.say(high)})."
+        if low <= self.expected <= high:
+            return said
+        return f"{said} The model itself expects {self.say(self.expected)}: it does not fit well, or has few rewards."
 
     def free(self, more: Array | float = 0.0) -> Array:
         """(contexts, arms), what plays without a promise where the model expects more, (contexts, arms)."""
@@ -97,30 +139,46 @@ class FactsByFeatures(Facts):
             raise EvenhandError("shares by merit have no price where rewards go by features: promise shares of rounds")
         kept, duals = self.played(table)
         cost, error, _ = self.earned(self.free() - kept)
-        low, high = max(cost - self.radius * error, 0.0), max(self.most(kept), cost)
+        low, high, cost = max(cost - self.radius * error, 0.0), max(self.most(kept), cost), max(cost, 0.0)
+        if self.parts:
+            found = self.freely - self.judged(lambda part: part.played(table)[0])
+            cost, error = found.value, self.z * found.stderr
+            low, high = min(low, cost - error), max(high, cost + error)
         shares = dict(zip(self.names, (self.chances @ kept).tolist(), strict=True))
-        return PricePoint(words, max(cost, 0.0), low, high, None, None, None, None, shares), duals
+        return PricePoint(words, cost, low, high, None, None, None, None, shares), duals
 
     def paid(self, words: str, table: Mapping[str, Any]) -> list[str]:
         """What part of the cost is paid in each segment of the categories and flags of the situation."""
-        cost = self.chances * (self.gains * (self.free() - self.played(table)[0])).sum(axis=1)
+        parts = self.parts or (Part(self, self.chances[:, np.newaxis] * self.gains),)
+        given = [one.facts.free() - one.facts.played(table)[0] for one in parts]
+        cost = np.concatenate([(lost * one.scores).sum(axis=1) for lost, one in zip(given, parts, strict=True)])
+        situation = np.concatenate([one.facts.known.situation for one in parts])
+        chances = np.concatenate([one.facts.chances for one in parts])
         if not cost.sum() > 0.0:
             return []
         says = []
         for name, feature in self.known.features.situation.items():
-            columns = self.known.situation[:, list(self.known.features.places(name))]
+            columns = situation[:, list(self.known.features.places(name))]
             try:
                 segments = feature.segments(name)
             except EvenhandError:  # a number or a vector
                 continue
             place = feature.segment(columns)
-            parts = np.bincount(place, cost, len(segments)) / cost.sum()
-            rounds = np.bincount(place, self.chances, len(segments))
-            places = np.sort(np.argsort(-parts, kind="stable")[:SEGMENTS])  # of very many only those that pay most
-            known = [f"{segments[one]} {parts[one]:.0%}" for one in places if rounds[one] > 0.0]
-            known += [f"all others {1.0 - parts[places].sum():.0%}"] if len(parts) > SEGMENTS else []
+            paid = np.bincount(place, cost, len(segments)) / cost.sum() + 0.0
+            rounds = np.bincount(place, chances, len(segments))
+            places = np.sort(np.argsort(-paid, kind="stable")[:SEGMENTS])  # of very many only those that pay most
+            known = [f"{segments[one]} {paid[one]:.0%}" for one in places if rounds[one] > 0.0]
+            known += [f"all others {1.0 - paid[places].sum():.0%}"] if len(paid) > SEGMENTS else []
             says.append(f"The cost of {words} by {name}: {', '.join(known)}.")
         return says
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some rounds of a log, judged with a model of the others."""
+
+    facts: FactsByFeatures  # with these rounds as contexts, and what the model expects in them
+    scores: Array  # (rounds, arms), the doubly robust estimate of what each arm would have earned
 
 
 def mean_features(known: Known, played: Array, arm: int) -> Array:
@@ -141,8 +199,8 @@ def contexts_of(log: Log, known: Known) -> tuple[NDArray[np.intp], Array]:
     return places, counts / counts.sum()
 
 
-def of_log(log: Log, known: Known) -> FactsByFeatures:
-    """What is known from a log with features."""
+def of_log(log: Log, known: Known, promises: int = 1) -> FactsByFeatures:
+    """What is known from a log with features, of so many promises at once."""
     from scipy.stats import chi2
 
     columns, items = sum(known.features.widths), len(log.items)
@@ -160,12 +218,44 @@ def of_log(log: Log, known: Known) -> FactsByFeatures:
     gains = np.clip(ridge.mean + some.applied(weights), *limits)
     radius = math.sqrt(float(chi2.ppf(CONFIDENCE, columns * items)))
     likely = chances @ gains
-    rests = f"The model is a ridge regression for each arm; {len(places):,} contexts were weighed."
     every = [mean_features(some, np.broadcast_to(chances[:, np.newaxis], gains.shape), arm) for arm in range(items)]
     widths = radius * np.sqrt([one @ cover[arm] @ one for arm, one in enumerate(every)])
-    return FactsByFeatures(
+    facts = FactsByFeatures(
         log.source, log.items, likely, likely - widths, likely + widths, limits, max(1, round(log.rows / log.rounds)),
         log.environment().availability, log.reading.unit, log.rounds, premises=PREMISES, runs="lin_ts",
-        assumptions=(rests,),
+        assumptions=(RESTS.format(len(places)), UNCHECKED),
         known=some, chances=chances, able=able, gains=gains, cover=cover, radius=radius,
     )  # fmt: skip
+    return judged(facts, log, known, promises) if log.has_propensities and log.rounds >= 2 * PARTS[0] else facts
+
+
+def judged(facts: FactsByFeatures, log: Log, known: Known, promises: int) -> FactsByFeatures:
+    """The same where what arms and choices earn is estimated from rewards that their model does not know."""
+    from scipy.special import ndtri
+
+    count = int(np.clip(math.ceil(log.rounds / CONTEXTS), *PARTS))
+    part_of = np.random.default_rng(0).permutation(log.rounds) % count
+    parts = tuple(_part(facts, log, known, part_of == one) for one in range(count))
+    arms = [mean(np.concatenate([part.scores[:, arm] for part in parts])) for arm in range(len(log.items))]
+    z = -float(ndtri((1.0 - simultaneous(CONFIDENCE, len(arms) + promises + 1)) / 2.0))
+    means, errors = np.array([one.value for one in arms]), z * np.array([one.stderr for one in arms])
+    rests = (facts.assumptions[0], CHECKED)
+    low, high = (np.clip(means + sign * errors, *facts.limits) for sign in (-1.0, 1.0))
+    return replace(facts, means=means, low=low, high=high, parts=parts, z=z, premises=JUDGED, assumptions=rests)
+
+
+def _part(facts: FactsByFeatures, log: Log, known: Known, mine: Mask) -> Part:
+    """Some of the rounds, judged with a model of all others."""
+    ridge, others = Ridge(len(log.items), sum(known.features.widths)), log._only(~mine[log.round])
+    assert others.known is not None
+    ridge.add(others, others.known, slice(None))
+    rounds = np.flatnonzero(mine)
+    rounds = rounds[np.unique(np.linspace(0, len(rounds) - 1, CONTEXTS).astype(np.intp))]
+    some, place = known.take(rounds), np.full(log.rounds, -1)
+    place[rounds] = np.arange(len(rounds))
+    gains = np.clip(ridge.mean + some.applied(ridge.weights()), *facts.limits)
+    rows = np.flatnonzero(place[log.round] >= 0)
+    round, item, scores = place[log.round[rows]], log.item[rows], gains.copy()
+    np.add.at(scores, (round, item), (log.reward[rows] - gains[round, item]) / log.propensity[rows])
+    chances, able = np.full(len(rounds), 1.0 / len(rounds)), log.sets[log.available[rounds]]
+    return Part(replace(facts, known=some, chances=chances, able=able, gains=gains), scores)
