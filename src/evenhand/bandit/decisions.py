@@ -241,7 +241,7 @@ def apply(
     if record.fractions is not None:
         _note_deficits(record, record.fractions, places)
     round, record.count_history.decided = record.state.round, now
-    if round >= record.count_history.next or round >= record.deficit_history.next:
+    if round >= record.count_history.next or (record.fractions is not None and round >= record.deficit_history.next):
         record.mark(now)
 
 

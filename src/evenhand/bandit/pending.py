@@ -97,26 +97,26 @@ class PendingRewards:
         places: list[int],
         time: float,
         table: int = UNCOUNTED,
-        counting: Sequence[float] = (),
+        counting: list[float] | None = None,
     ) -> None:
         """Add a decision; where the clock has jumped back, its time is that of the decision before.
 
         ``table`` and ``counting``, the weight of each play and what is expected of it, are how its rewards count; see
         `evenhand.bandit.scores`.
         """
-        if self.count and time < self._latest:
+        if time < self._latest and self.count:
             time = self._latest
-        self._latest = time
+        self._latest, cells, given = time, self._width, counting or []
         self._rounds.append(round)
         self._times.append(time)
         self._status.append(WAITING)
         self._places.fromlist(places)  # quicker than to extend it
+        self._counting.fromlist(given)
         self._tables.append(table)
-        self._counting.extend(counting)
-        if len(places) < self._width:
-            self._places.extend([NOBODY] * (self._width - len(places)))
-        if len(counting) < 2 * self._width:
-            self._counting.extend([0.0] * (2 * self._width - len(counting)))
+        if len(places) < cells:
+            self._places.extend([NOBODY] * (cells - len(places)))
+        if len(given) < 2 * cells:
+            self._counting.extend([0.0] * (2 * cells - len(given)))
         self._rewards.extend(self._unknown)
         self.count += 1
 
@@ -280,9 +280,9 @@ class PendingRewards:
         return row if row < len(rounds) and rounds[row] == round else NOWHERE
 
     def _entry(self, row: int) -> RewardRecord:
-        names = self.arms.names
+        names, width = self.arms.names, self._width
         rewards: dict[str, float | None] = {}
-        for cell in range(row * self._width, (row + 1) * self._width):
+        for cell in (row,) if width == 1 else range(row * width, (row + 1) * width):
             place, reward = self._places[cell], self._rewards[cell]
             if place != NOBODY:
                 rewards[names[place]] = None if reward != reward else reward

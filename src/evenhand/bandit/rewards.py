@@ -16,7 +16,7 @@ def observe(record: Record, decision: str, rewards: Mapping[str, float], now: fl
     """Take the rewards of a decision; see `evenhand.bandit.Bandit.observe`."""
     if not isinstance(decision, str):
         raise EvenhandError(f"a decision is identified by its id, a string such as '1'; got {decision!r}")
-    if not isinstance(rewards, dict | Mapping):  # a dict is known sooner
+    if type(rewards) is not dict and not isinstance(rewards, Mapping):  # a dict is known sooner
         raise EvenhandError(f"rewards must be a mapping from arms to numbers, got {rewards!r}")
     if record.pending.window is not None or record.leases:
         close(record, now)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.cohorts import Answers, Cohorts
+from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import EvenhandError, InfeasiblePromise, number_of, shown
 from evenhand.core.parts import Part, build, part, rules_of
 from evenhand.core.state import (
@@ -86,6 +87,24 @@ def _schedule(value: Schedule | Plain) -> Schedule:
 def _hold(value: Hold | Plain) -> Hold:
     hold: Hold = build("hold", value)
     return hold
+
+
+@dataclass(slots=True)
+class _Plan:
+    """What every round asks of a policy, found once: to look it up in the parts takes as long as some of the steps."""
+
+    score: Callable[[State, Observation, np.random.Generator], Array]
+    leading: Callable[[State, Observation, np.random.Generator, int], Array] | None  # where the leaders suffice
+    claim: Callable[[Array, State], Claim]
+    claims: type[Claim]
+    plan: Callable[[Any, State, Observation], Any] | None  # of the schedule; None: it plans nothing
+    select: Callable[[Any, State, Observation, np.random.Generator], tuple[Mask, NDArray[Any]]]
+    plays: int
+    may_hold: bool
+    known: str
+    contextual: bool
+    scaled: bool  # whether a part needs the scores or their spread
+    records: tuple[tuple[str, Callable[[State, Decision], None]], ...]
 
 
 @part("policy", "policy")
@@ -224,11 +243,6 @@ class Policy(Part):
         return tuple(slot for slot, one in self.parts.items() if not one.traits.exact)
 
     @cached_property
-    def _scaled(self) -> bool:
-        """Whether a part needs the scores or their spread."""
-        return self.fairness.traits.scaled or self.fairness.traits.scored
-
-    @cached_property
     def in_order(self) -> bool:
         """Whether it has to be shown every round in order, as it learns from the round just decided only."""
         return self.index.traits.in_order
@@ -360,10 +374,11 @@ class Policy(Part):
         """
         if observation.available is not None:
             observation = _in_shape(observation, observation.available, state)
-        if self.contextual and observation.situation is observation.arms is None:
+        plan = self._plan
+        if plan.contextual and observation.situation is observation.arms is None:
             raise EvenhandError("the policy goes by features, and the observation has none", "features")
         held = chance = chosen = score = None
-        if self._may_hold:
+        if plan.may_hold:
             held, chance = self.hold.continued(state, observation, rng)
             if held is None:
                 held = self.schedule.forced(state, observation)
@@ -372,25 +387,25 @@ class Policy(Part):
         if held is not None:
             chosen = np.logical_not(held @ np.ones((state.arms, 1), dtype=bool))
         if held is None or chosen is None or chosen.all():
-            if self._leaders_suffice and state.tally.pulls.ndim == 1:
-                score = self.index.leading(state, observation, rng, self.plays)
+            if plan.leading is not None and state.tally.pulls.ndim == 1:
+                score = plan.leading(state, observation, rng, plan.plays)
             else:
-                score = self.index.score(state, observation, rng)
+                score = plan.score(state, observation, rng)
             played, inclusion = self._selected(score, state, observation, rng)
-            known = self._known
+            known = plan.known
         elif not chosen.any() and not self.by_lane:
             played, inclusion, known = held, held, GIVEN if self.hold.traits.random else INCLUSION
         else:
             played, inclusion = self._select_in(chosen[..., 0], held, state, observation, rng)
-            known = self._known
+            known = plan.known
         chances = inclusion if known == INCLUSION else None
         if known == GIVEN and propensities:
             chances = self._propensities(state, observation, held, chosen)
         decision = Decision(state.round + 1, played, chances, observation.available, inclusion, chosen, chance)
-        if self._scaled and score is not None:
+        if plan.scaled and score is not None:
             decision.spread = spread(score, observation.available)
             decision.scores = score if self.fairness.traits.scored else None
-        if self.contextual:
+        if plan.contextual:
             decision.situation, decision.arms = observation.situation, observation.arms
         return decision
 
@@ -418,7 +433,7 @@ class Policy(Part):
             given: slots of the parts that do not record it, as what they remember is known from elsewhere.
             places: of the arms that play in a single lane, where they are known.
         """
-        for slot, record in self._after_decision:
+        for slot, record in self._plan.records:
             if slot not in given:
                 record(state, decision)
         tally, played = state.tally, decision.played
@@ -490,13 +505,14 @@ class Policy(Part):
         """Who plays with these scores, and the probability with which each arm was selected."""
         if getattr(score, "shape", None) != state.tally.pulls.shape:
             raise EvenhandError(_not_per_arm(f"{type(self.index).__name__}.score", score, state))
-        claim = self.fairness.claim(score, state)
-        if not isinstance(claim, self._claims):
-            owner, given, gives = (one.__name__ for one in (type(self.fairness), type(claim), self._claims))
+        plan = self._plan
+        claim = plan.claim(score, state)
+        if not isinstance(claim, plan.claims):
+            owner, given, gives = (one.__name__ for one in (type(self.fairness), type(claim), plan.claims))
             raise EvenhandError(f"{owner}.claim must return {gives}, as its traits declare, got {given}")
-        if self._plans:
-            claim = self.schedule.plan(claim, state, observation)
-        return self.selection.select(claim, state, observation, rng)
+        if plan.plan is not None:
+            claim = plan.plan(claim, state, observation)
+        return plan.select(claim, state, observation, rng)
 
     def _select_in(
         self, chosen: Mask, held: Mask, state: State, observation: Observation, rng: np.random.Generator
@@ -520,18 +536,26 @@ class Policy(Part):
         return kind.continued is not Hold.continued or kind.credited is not Hold.credited or self.schedule.forces
 
     @cached_property
-    def _leaders_suffice(self) -> bool:
-        """Whether the largest scores decide alone, and the index has a way to them; one that inherits it may not."""
+    def _plan(self) -> _Plan:
+        """What every round asks."""
+        gives = self.fairness.traits
+        # Whether the largest scores decide alone, and the index has a way to them; one that inherits it may not.
         ranked = type(self.selection).select is TopM.select and type(self.fairness).claim is NoPromise.claim
-        return ranked and self.schedule.keeps_scores and "leading" in vars(type(self.index))
-
-    @cached_property
-    def _plans(self) -> bool:
-        return type(self.schedule).plan is not Schedule.plan
-
-    @cached_property
-    def _claims(self) -> type[Claim]:
-        return Shares if self.fairness.traits.gives == "shares" else Ranking
+        leaders_suffice = ranked and self.schedule.keeps_scores and "leading" in vars(type(self.index))
+        return _Plan(
+            score=self.index.score,
+            leading=self.index.leading if leaders_suffice else None,
+            claim=self.fairness.claim,
+            claims=Shares if gives.gives == "shares" else Ranking,
+            plan=None if type(self.schedule).plan is Schedule.plan else self.schedule.plan,
+            select=self.selection.select,
+            plays=self.plays,
+            may_hold=self._may_hold,
+            known=self._known,
+            contextual=self.contextual,
+            scaled=gives.scaled or gives.scored,
+            records=self._overridden("after_decision"),
+        )
 
     @cached_property
     def _tests_delays(self) -> bool:
@@ -558,11 +582,6 @@ class Policy(Part):
         return self._known == UNKNOWN
 
     @cached_property
-    def _after_decision(self) -> tuple[tuple[str, Callable[[State, Decision], None]], ...]:
-        """The records of the parts that have any; asking all in every round costs as much as playing."""
-        return self._overridden("after_decision")
-
-    @cached_property
     def _after_feedback(self) -> tuple[tuple[str, Callable[[State, Feedback, np.random.Generator], None]], ...]:
         return self._overridden("after_feedback")
 
@@ -578,7 +597,7 @@ class Policy(Part):
     @cached_property
     def records(self) -> frozenset[str]:
         """The slots of the parts that record every round."""
-        return frozenset(slot for slot, _ in (*self._after_decision, *self._after_feedback))
+        return frozenset(slot for slot, _ in (*self._plan.records, *self._after_feedback))
 
     @cached_property
     def parts(self) -> dict[str, PolicyPart]:

@@ -373,6 +373,10 @@ def _largest(score: Array, first: Array | None, above: float, plays: int) -> Mas
     the arms that are taken have −∞, so that one that is not taken, and comes first of those with −∞, is the lowest.
     """
     played = np.zeros(score.shape, dtype=bool)
+    if score.ndim == plays == 1:  # usually online
+        lead = None if first is None else first.argmax()
+        played[score.argmax() if first is None or not first[lead] > above else lead] = True
+        return played
     if plays > 1:
         score, first = score.copy(), None if first is None else first.copy()
     place: Any
