@@ -149,13 +149,7 @@ def allocations(health: bool = False) -> Steps[tuple[AllocationSummary, ...]]:
     Returns:
         A summary of each allocation that the key may see, by name.
     """
-    found, cursor = list[AllocationSummary](), None
-    while True:
-        page = yield from _get("/v1/allocations", answers.Allocations, limit=PAGE, cursor=cursor, health=health or None)
-        found += page.allocations
-        cursor = page.next
-        if cursor is None:
-            return tuple(found)
+    return _entries("allocations", "/v1/allocations", answers.Allocations, health=health or None)
 
 
 def describe(name: str) -> Steps[Allocation]:
@@ -173,13 +167,7 @@ def arms(name: str) -> Steps[tuple[Arm, ...]]:
     Returns:
         One record per arm, retired arms among them.
     """
-    found, cursor = list[Arm](), None
-    while True:
-        page = yield from _get(path_to(name, "arms"), answers.Arms, limit=PAGE, cursor=cursor)
-        found += page.arms
-        cursor = page.next
-        if cursor is None:
-            return tuple(found)
+    return _entries("arms", path_to(name, "arms"), answers.Arms)
 
 
 # --- decisions and rewards --------------------------------------------------------------------------------------------
@@ -668,6 +656,17 @@ def _send(call: Call, shape: type[Record]) -> Steps[tuple[int, Record]]:
 
 def _get(path: str, shape: type[Record], **query: Any) -> Steps[Record]:
     return (yield from _send(Call("GET", path, query=query), shape))[1]
+
+
+def _entries(field: str, path: str, shape: type[Any], **query: Any) -> Steps[tuple[Any, ...]]:
+    """The entries of all pages of a list, which are in a field of each."""
+    found, cursor = list[Any](), None
+    while True:
+        page = yield from _get(path, shape, limit=PAGE, cursor=cursor, **query)
+        found += getattr(page, field)
+        cursor = page.next
+        if cursor is None:
+            return tuple(found)
 
 
 def _write(

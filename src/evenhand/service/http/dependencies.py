@@ -6,7 +6,8 @@ import asyncio
 import re
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Annotated, Any
+from inspect import signature
+from typing import Annotated, Any, TypeVar
 
 from fastapi import Depends, Header, Path, Query, Request, Response, Security
 from fastapi.exceptions import RequestValidationError
@@ -27,13 +28,17 @@ ALWAYS = ("unauthenticated", "forbidden", "too_many_requests", "internal", "unav
 BODY = ("too_large", "unsupported_media_type", "invalid")  # errors of routes with a body
 
 
-def errors(*codes: str, body: bool = False) -> dict[int | str, dict[str, Any]]:
+Responses = dict[int | str, dict[str, Any]]
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
+
+
+def errors(*codes: str, body: bool = False) -> Responses:
     """The descriptions of the error answers of a route that needs a key, beyond those of all such routes."""
     unread = ("damaged", "missing_part") if "unknown_allocation" in codes else ()
     return documented([*ALWAYS, *(BODY if body else ()), *codes, *unread])
 
 
-def text(description: str, *media_types: str) -> dict[int | str, dict[str, Any]]:
+def text(description: str, *media_types: str) -> Responses:
     """The description of a successful answer that is not JSON."""
     return {
         200: {"description": description, "content": {kind: {"schema": {"type": "string"}} for kind in media_types}}
@@ -187,6 +192,27 @@ class DirectRoute(KeyRoute):
             return response
 
         return answer
+
+
+def route(
+    method: Callable[..., Callable[[Endpoint], Endpoint]],
+    path: str,
+    tag: str,
+    answer: Any,
+    *codes: str,
+    also: Responses | None = None,
+    **options: Any,
+) -> Callable[[Endpoint], Endpoint]:
+    """A route that needs a key, with its answer and the codes of its errors beyond those that follow from the rest."""
+
+    def add(endpoint: Endpoint) -> Endpoint:
+        takes = signature(endpoint).parameters
+        named, body = ["unknown_allocation"] * ("{name}" in path), "message" in takes
+        codes_of = [*named, *["invalid"] * (not body), *codes, *["key_reused"] * ("once" in takes)]
+        responses = errors(*codes_of, body=body) | (also or {})
+        return method(path, responses=responses, tags=[tag], response_model=answer, **options)(endpoint)
+
+    return add
 
 
 class _Read(Request):

@@ -21,7 +21,7 @@ from evenhand.bandit.audit.report import report
 from evenhand.messages.answers import LOG_TYPES
 from evenhand.messages.audit import Audit
 from evenhand.messages.lines import COLUMNS, VALUES
-from evenhand.service.http.dependencies import KeyRoute, Name, Reader, Services, errors, text
+from evenhand.service.http.dependencies import KeyRoute, Name, Reader, Services, route, text
 from evenhand.service.http.limits import LogDownload
 from evenhand.service.store import ReadAudit
 from evenhand.service.store.export import FORMULA, LogLimits, stream_log
@@ -36,10 +36,12 @@ DRAWING = ThreadPoolExecutor(1, thread_name_prefix="evenhand-figure")
 router = APIRouter(route_class=KeyRoute, generate_unique_id_function=lambda route: route.name)
 
 
-@router.get(
+@route(
+    router.get,
     "/v1/allocations/{name}/audit.csv",
-    responses={**errors("unknown_allocation", "invalid"), **text("a row per arm", CSV)},
-    tags=["results"],
+    "results",
+    None,
+    also=text("a row per arm", CSV),
     response_class=Response,
 )
 async def audit_csv(caller: Reader, service: Services, name: Name) -> Response:
@@ -51,10 +53,12 @@ async def audit_csv(caller: Reader, service: Services, name: Name) -> Response:
     return _file(content, f"{name}-audit.csv", CSV)
 
 
-@router.get(
+@route(
+    router.get,
     "/v1/allocations/{name}/audit.svg",
-    responses={**errors("unknown_allocation", "invalid"), **text("the figure", SVG)},
-    tags=["results"],
+    "results",
+    None,
+    also=text("the figure", SVG),
     response_class=Response,
 )
 async def audit_svg(caller: Reader, service: Services, name: Name) -> Response:
@@ -67,11 +71,8 @@ async def audit_svg(caller: Reader, service: Services, name: Name) -> Response:
     return _file(content, f"{name}-audit.svg", SVG)
 
 
-@router.get(
-    "/v1/allocations/{name}/report",
-    responses={**errors("unknown_allocation", "invalid"), **text("the report", HTML)},
-    tags=["results"],
-    response_class=Response,
+@route(
+    router.get, "/v1/allocations/{name}/report", "results", None, also=text("the report", HTML), response_class=Response
 )
 async def audit_report(caller: Reader, service: Services, name: Name) -> Response:
     """Download a report to be handed on, as one page that loads nothing and can be printed.
@@ -120,10 +121,13 @@ def as_svg(audit: Audit) -> bytes:
     return file.getvalue()
 
 
-@router.get(
+@route(
+    router.get,
     "/v1/allocations/{name}/log",
-    responses={**errors("unknown_allocation", "too_large", "invalid"), **text("the log", *LOG_TYPES.values())},
-    tags=["results"],
+    "results",
+    None,
+    "too_large",
+    also=text("the log", *LOG_TYPES.values()),
     response_class=StreamingResponse,
 )
 async def log(

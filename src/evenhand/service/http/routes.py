@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Header, Path, Query, Response
 from prometheus_client import CONTENT_TYPE_LATEST
@@ -32,9 +31,11 @@ from evenhand.service.http.dependencies import (
     Name,
     Once,
     Reader,
+    Responses,
     Rewarder,
     Services,
     errors,
+    route,
     text,
 )
 from evenhand.service.http.limits import check_arms, check_batch, check_propensities, check_report
@@ -73,7 +74,6 @@ PAGE, MAX_PAGE = 100, 1000  # entries of a page
 direct = APIRouter(route_class=DirectRoute, generate_unique_id_function=lambda route: route.name)
 router = APIRouter(route_class=KeyRoute, generate_unique_id_function=lambda route: route.name)
 open_router = APIRouter(generate_unique_id_function=lambda route: route.name)
-Responses = dict[int | str, dict[str, Any]]
 #: Which of the two it is, decides a field that one of them has.
 DecisionRequest = Annotated[
     Annotated[requests.CountedRounds, Tag("CountedRounds")] | Annotated[requests.ListedRounds, Tag("ListedRounds")],
@@ -83,33 +83,11 @@ Limit = Annotated[int, Query(ge=1, le=MAX_PAGE, description="entries at most")]
 Cursor = Annotated[str | None, Query(max_length=1000, description="`next` of the page before; default: the first page")]
 
 
-Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
-
-
-def route(
-    method: Callable[..., Callable[[Endpoint], Endpoint]],
-    path: str,
-    tag: str,
-    answer: Any,
-    codes: Sequence[str] = (),
-    *,
-    body: bool = False,
-    also: Responses | None = None,
-    **options: Any,
-) -> Callable[[Endpoint], Endpoint]:
-    """A route that needs a key, with its answer and the codes of its errors beyond those that follow from the rest."""
-    implied = [*(["unknown_allocation"] if "{name}" in path else []), *([] if body else ["invalid"])]
-    responses = errors(*implied, *codes, body=body) | (also or {})
-    return method(path, responses=responses, tags=[tag], response_model=answer, **options)
-
-
 # --- rounds -----------------------------------------------------------------------------------------------------------
 # First, as routes are matched in order and these are requested most.
 
 
-@route(
-    direct.post, "/v1/allocations/{name}/decisions", "rounds", answers.Decisions, ["closed", "key_reused"], body=True
-)
+@route(direct.post, "/v1/allocations/{name}/decisions", "rounds", answers.Decisions, "closed")
 async def decide(caller: Decider, service: Services, name: Name, message: DecisionRequest, once: Once) -> Response:
     """Decide which arms play in the next rounds.
 
@@ -129,13 +107,13 @@ async def decide(caller: Decider, service: Services, name: Name, message: Decisi
     return JsonResponse(await service.run(name, command))
 
 
-@route(router.get, "/v1/allocations/{name}/decisions/{id}", "rounds", answers.DecisionOutcome, ["unknown_decision"])
+@route(router.get, "/v1/allocations/{name}/decisions/{id}", "rounds", answers.DecisionOutcome, "unknown_decision")
 async def decision(caller: Reader, service: Services, name: Name, id: str) -> Response:
     """Show a decision: who could play, who played, and what came of it."""
     return JsonResponse(await service.run(name, ReadDecision(id)))
 
 
-@route(direct.post, "/v1/allocations/{name}/rewards", "rounds", answers.RewardResults, ["key_reused"], body=True)
+@route(direct.post, "/v1/allocations/{name}/rewards", "rounds", answers.RewardResults)
 async def reward(
     caller: Rewarder, service: Services, name: Name, message: requests.RewardRequest, once: Once
 ) -> Response:
@@ -151,7 +129,7 @@ async def reward(
     return JsonResponse(await service.run(name, Reward(rewards, **once)))
 
 
-@route(router.post, "/v1/allocations/{name}/leases", "rounds", answers.Lease, ["closed", "key_reused"], body=True)
+@route(router.post, "/v1/allocations/{name}/leases", "rounds", answers.Lease, "closed")
 async def lease(caller: Decider, service: Services, name: Name, message: requests.LeaseRequest, once: Once) -> Response:
     """Lease the next rounds: you decide them yourself, without asking again.
 
@@ -169,8 +147,9 @@ async def lease(caller: Decider, service: Services, name: Name, message: request
     "/v1/allocations/{name}/leases/{id}/reports",
     "rounds",
     answers.LeaseReport,
-    ["unknown_lease", "lease_over", "conflict", "key_reused"],
-    body=True,
+    "unknown_lease",
+    "lease_over",
+    "conflict",
 )
 async def report(
     caller: Decider, service: Services, name: Name, id: str, message: requests.ReportRequest, once: Once
@@ -189,9 +168,7 @@ async def report(
     return JsonResponse(await service.run(name, command))
 
 
-@route(
-    router.post, "/v1/allocations/{name}/totals", "rounds", answers.TotalResult, ["conflict", "key_reused"], body=True
-)
+@route(router.post, "/v1/allocations/{name}/totals", "rounds", answers.TotalResult, "conflict")
 async def total(
     caller: Rewarder, service: Services, name: Name, message: requests.TotalRequest, once: Once
 ) -> Response:
@@ -210,8 +187,9 @@ async def total(
     "/v1/allocations",
     "allocations",
     answers.Allocation,
-    ["infeasible", "conflict", "unknown_allocation"],
-    body=True,
+    "infeasible",
+    "conflict",
+    "unknown_allocation",
     status_code=201,
     also={
         200: {
@@ -248,7 +226,7 @@ async def create(
     return JsonResponse(await service.run(message.name, Describe()), 201 if new else 200)
 
 
-@route(router.post, "/v1/price", "allocations", LogPrice, ["infeasible"], body=True)
+@route(router.post, "/v1/price", "allocations", LogPrice, "infeasible")
 async def price_log(caller: Administrator, service: Services, message: requests.PriceRequest) -> Response:
     """Say what promised shares would cost, by a log of decisions that is sent with the request and not kept.
 
@@ -292,8 +270,9 @@ Version = Annotated[
     "/v1/allocations/{name}/changes",
     "allocations",
     answers.ChangeResult | answers.Plan,
-    ["unknown_arm", "conflict", "infeasible", "key_reused"],
-    body=True,
+    "unknown_arm",
+    "conflict",
+    "infeasible",
 )
 async def change(
     caller: Administrator,
@@ -327,8 +306,8 @@ async def arms(caller: Reader, service: Services, name: Name, limit: Limit = PAG
     "/v1/allocations/{name}/arms/{arm:path}",
     "allocations",
     answers.ChangeResult,
-    ["conflict", "infeasible", "key_reused"],
-    body=True,
+    "conflict",
+    "infeasible",
     status_code=201,
     also={
         200: {"model": answers.ChangeResult, "description": "it is there with the same values"},
@@ -343,13 +322,7 @@ async def add(
     return JsonResponse(result, 201 if result.changed else 200)
 
 
-@route(
-    router.delete,
-    "/v1/allocations/{name}/arms/{arm:path}",
-    "allocations",
-    answers.ChangeResult,
-    ["unknown_arm", "key_reused"],
-)
+@route(router.delete, "/v1/allocations/{name}/arms/{arm:path}", "allocations", answers.ChangeResult, "unknown_arm")
 async def erase_arm(caller: Administrator, service: Services, name: Name, arm: ArmPath, once: Once) -> Response:
     """Erase the name of an arm, as the change `erase`: the arm is retired, and called `erased-3` or so.
 
@@ -469,15 +442,7 @@ async def events(
     return JsonResponse(await run_in_threadpool(read_event_page, service.store.database, name, after, limit))
 
 
-@route(
-    router.post,
-    "/v1/allocations/{name}/webhooks",
-    "webhooks",
-    answers.Webhook,
-    ["too_large"],
-    body=True,
-    status_code=201,
-)
+@route(router.post, "/v1/allocations/{name}/webhooks", "webhooks", answers.Webhook, "too_large", status_code=201)
 async def add_webhook(
     caller: Administrator, service: Services, name: Name, message: requests.WebhookRequest
 ) -> Response:
@@ -496,7 +461,7 @@ async def webhooks(caller: Administrator, service: Services, name: Name) -> Resp
     return JsonResponse(await run_in_threadpool(service.webhooks.listed, name))
 
 
-@route(router.delete, "/v1/allocations/{name}/webhooks/{id}", "webhooks", answers.Webhook, ["unknown_webhook"])
+@route(router.delete, "/v1/allocations/{name}/webhooks/{id}", "webhooks", answers.Webhook, "unknown_webhook")
 async def remove_webhook(
     caller: Administrator,
     service: Services,
