@@ -555,7 +555,7 @@ def test_a_server_whose_database_does_not_answer_is_not_ready(drinks: Asking, mo
 
     end = threading.Event()
     monkeypatch.setattr(routes, "READY_TIMEOUT", 0.05)
-    monkeypatch.setattr(drinks.store, "ready", end.wait)
+    monkeypatch.setattr(drinks.store.database, "ready", end.wait)
     try:
         refused(drinks.get("/readyz"), 503, "unavailable")
     finally:

@@ -66,7 +66,7 @@ def rows(url: str, table: str) -> int:
 def test_opening_makes_the_tables_and_again_changes_nothing(database: str) -> None:
     for _ in range(2):
         store = Store.open(database)
-        store.ready()
+        store.database.ready()
         assert names(database) == TABLES | {"alembic_version"}
         assert store.create("drinks", ["tea"], "ucb1", seed=1) == (_ == 0)
         store.close()

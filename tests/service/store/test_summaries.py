@@ -8,7 +8,7 @@ import pytest
 from sqlalchemy import select
 
 from evenhand.changes import Erase
-from evenhand.service.store import Change, Decide, ReadHealth, Reward, Store, allocation, tables
+from evenhand.service.store import Change, Decide, ReadHealth, Reward, Store, allocation, summaries, tables
 from evenhand.service.store.database import Database
 from tests.service.http.asking import Asking
 from tests.service.store.kit import Clock, count
@@ -121,12 +121,12 @@ def test_no_erased_name_comes_back(lite: Database, clock: Clock) -> None:
     """Not even by a health that was computed before, and is kept after."""
     filled(lite, clock)
     store = Store(lite, clock)
-    kept = store.summaries(["drinks"])["drinks"]
+    kept = summaries.read(lite, ["drinks"], clock())["drinks"]
     assert kept.mark is not None
     assert kept.health is not None
     store.run("drinks", Change(Erase("coffee")))
     assert count(lite, "summaries") == 2
-    store.keep_healths({kept.id: (kept.mark, kept.health)})
+    summaries.keep(lite, {kept.id: (kept.mark, kept.health)})
     assert count(lite, "summaries") == 2
     store.close()
 

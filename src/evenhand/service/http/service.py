@@ -18,7 +18,7 @@ from evenhand.service.http.auth import Authenticator, Cached
 from evenhand.service.http.limits import Quotas
 from evenhand.service.http.metrics import Metrics
 from evenhand.service.http.settings import Settings
-from evenhand.service.store import Describe, ReadHealth, Store
+from evenhand.service.store import Describe, ReadHealth, Store, summaries
 from evenhand.service.store.commands import Command
 from evenhand.service.store.errors import DamagedAllocation, MissingPart
 from evenhand.service.store.webhooks import WebhookStore
@@ -44,7 +44,8 @@ class Service:
 
     async def with_health(self, listed: Sequence[AllocationSummary]) -> tuple[AllocationSummary, ...]:
         """Allocations with their health, which is computed only where something has happened since it was."""
-        kept = await run_in_threadpool(self.store.summaries, [one.name for one in listed])
+        database, now = self.store.database, self.store.clock()
+        kept = await run_in_threadpool(summaries.read, database, [one.name for one in listed], now)
         new: dict[int, tuple[str, AllocationHealth]] = {}
 
         async def with_own(one: AllocationSummary) -> AllocationSummary:
@@ -63,7 +64,7 @@ class Service:
 
         found = tuple(await asyncio.gather(*map(with_own, listed)))
         if new:
-            await run_in_threadpool(self.store.keep_healths, new)
+            await run_in_threadpool(summaries.keep, database, new)
         return found
 
     async def with_authors(self, audit: Audit) -> Audit:
@@ -73,14 +74,14 @@ class Service:
 
     async def etag(self, name: str, limit: int | None) -> str | None:
         """The ETag of an audit, before it is computed and without loading the allocation."""
-        mark = await run_in_threadpool(self.store.mark, name)
+        mark = await run_in_threadpool(summaries.mark, self.store.database, name, self.store.clock())
         if mark is None:  # an event is due, which any command writes first
             await self.run(name, Describe())
-            mark = await run_in_threadpool(self.store.mark, name)
+            mark = await run_in_threadpool(summaries.mark, self.store.database, name, self.store.clock())
         if mark is None:
             return None
         return f'W/"{hashlib.sha256(repr((mark, limit, __version__)).encode()).hexdigest()[:32]}"'
 
     async def ready(self) -> None:
         """Return if the database can be reached; it is tried at most once per second."""
-        await self._ready(None, self.store.ready)
+        await self._ready(None, self.store.database.ready)

@@ -160,9 +160,6 @@ def feature_seconds(arms: int, columns: int) -> float:
 class Judge(Command[int]):
     """State the promises that are missed, and those that are kept again; nothing where that was stated before."""
 
-    kind: ClassVar[str] = "judge"
-    answer: ClassVar[type] = int
-
     def work(self, arms: int, columns: int = 0) -> float:
         """So much that it is carried out before the transaction that writes what it states, and no other waits."""
         return 1.0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from sqlalchemy import select
 
@@ -63,7 +63,6 @@ class ReadAudit(Reading[Audit]):
         >>> store.close()
     """
 
-    kind: ClassVar[str] = "audit"
     limit: int | None = None
 
     def run(self, context: CommandContext) -> Audit:
@@ -77,8 +76,6 @@ class ReadAudit(Reading[Audit]):
 @dataclass(frozen=True)
 class ReadReport(Reading[Reported]):
     """Read what a report says; the names of keys are yet to be added."""
-
-    kind: ClassVar[str] = "report_page"
 
     def run(self, context: CommandContext) -> Reported:
         """All of it after the same event."""
@@ -113,7 +110,6 @@ class ReadDifferences(Reading[Differences]):
         >>> store.close()
     """
 
-    kind: ClassVar[str] = "differences"
     control: str | None = None
     of: Literal["arms", "groups"] = "arms"
     month: str | None = None
@@ -140,7 +136,6 @@ class ReadStopping(Reading[Stopping]):
         best: how many best arms, or ``"promises"``; None for as many as play in a round.
     """
 
-    kind: ClassVar[str] = "stopping"
     delta: float = 0.05
     epsilon: float = 0.0
     best: int | str | None = None
@@ -158,7 +153,6 @@ class ReadPrice(Reading[Price]):
         promises: shares of the rounds, each for every active arm; None for the usual ones.
     """
 
-    kind: ClassVar[str] = "price"
     promises: tuple[float, ...] | None = None
 
     def run(self, context: CommandContext) -> Price:
@@ -184,8 +178,6 @@ class ReadHealth(Reading[AllocationHealth]):
         'Nothing has been decided yet.'
         >>> store.close()
     """
-
-    kind: ClassVar[str] = "health"
 
     def run(self, context: CommandContext) -> AllocationHealth:
         """The health of the allocation, closed or not."""
@@ -220,8 +212,6 @@ class ReadGauges(Reading[Gauges]):
         >>> store.close()
     """
 
-    kind: ClassVar[str] = "gauges"
-
     def run(self, context: CommandContext) -> Gauges:
         """The numbers."""
         bandit = context.allocation.bandit
@@ -247,8 +237,6 @@ class Describe(Reading[Allocation]):
         >>> store.close()
     """
 
-    kind: ClassVar[str] = "describe"
-
     def run(self, context: CommandContext) -> Allocation:
         """The settings."""
         allocation, bandit = context.allocation, context.allocation.bandit
@@ -269,7 +257,6 @@ class Describe(Reading[Allocation]):
 class ReadEvidence(Reading[Start]):
     """Read the evidence that another allocation can start from."""
 
-    kind: ClassVar[str] = "read_evidence"
     arms: Sequence[str]
     rewards: RewardRange
 
@@ -301,7 +288,6 @@ class ReadArms(Reading[Arms]):
         >>> store.close()
     """
 
-    kind: ClassVar[str] = "arms"
     limit: int = 100
     cursor: str | None = None
 
@@ -346,7 +332,6 @@ class ReadDecision(Reading[DecisionOutcome]):
         >>> store.close()
     """
 
-    kind: ClassVar[str] = "decision"
     id: str
 
     def run(self, context: CommandContext) -> DecisionOutcome:

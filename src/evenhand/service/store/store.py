@@ -18,13 +18,14 @@ from evenhand.bandit.changes import planned
 from evenhand.bandit.history import as_counts, learn_counts
 from evenhand.bandit.record import Record
 from evenhand.bandit.saved import DAMAGE
+from evenhand.core.descriptions import complete, described
 from evenhand.core.errors import EvenhandError
 from evenhand.core.version import __version__
-from evenhand.messages.answers import AllocationHealth, Allocations, AllocationSummary, Plan, moment
+from evenhand.messages.answers import Allocations, AllocationSummary, Plan, moment
 from evenhand.messages.rules import ALLOCATION, SENTENCES, matches
 from evenhand.messages.words import Words
 from evenhand.service.store import seals, summaries, tables
-from evenhand.service.store.allocation import first_event, row_of, row_values
+from evenhand.service.store.allocation import first_event, row_values
 from evenhand.service.store.api_keys import Keys
 from evenhand.service.store.arms import read_names, write_names
 from evenhand.service.store.checked import check_all, damaged, fault_of, isolated
@@ -34,7 +35,6 @@ from evenhand.service.store.database import LOG, Database
 from evenhand.service.store.errors import Conflict, StoreUnavailable, UnknownAllocation
 from evenhand.service.store.events import Event, created_by, settings_of
 from evenhand.service.store.reading import Gauges, ReadEvidence, ReadGauges
-from evenhand.service.store.summaries import Summary
 from evenhand.service.store.transaction import Observer
 from evenhand.service.store.writer import SNAPSHOT_EVERY, Committer, Writer
 
@@ -90,6 +90,7 @@ class Store:
 
     Attributes:
         keys: the API keys.
+        clock: as given.
 
     Example:
         >>> import tempfile
@@ -117,7 +118,7 @@ class Store:
         judge: float | None = None,
     ) -> None:
         self.database, self.keys = database, Keys(database, clock)
-        self._clock, self._snapshot_every = clock, snapshot
+        self.clock, self._snapshot_every = clock, snapshot
         self._workers = ThreadPoolExecutor(WORKERS, thread_name_prefix="evenhand-writer")
         self._committer = Committer(database, self._workers, clock, observer)
         self._writers: dict[str, Writer] = {}
@@ -172,14 +173,6 @@ class Store:
             with suppress(EvenhandError):  # a snapshot only makes the next start faster
                 writer.write_snapshot()
         self.database.close()
-
-    def ready(self) -> None:
-        """Return if the database can be reached.
-
-        Raises:
-            StoreUnavailable: it cannot be reached.
-        """
-        self.database.ready()
 
     # --- allocations --------------------------------------------------------------------------------------------------
 
@@ -251,15 +244,6 @@ class Store:
     ) -> Plan:
         """What `create` would do with the same arguments, and write nothing.
 
-        Args:
-            name: of the allocation.
-            arms: names of the arms.
-            algorithm: a name, or a table of parts.
-            parameters: of the algorithm.
-            seed: of the random streams; None for one that is drawn.
-            start_from: name of another allocation, or counts by arm; None for no evidence.
-            **options: further arguments of `Bandit`.
-
         Returns:
             What the promises mean for each arm, and whether the allocation would be new.
 
@@ -320,11 +304,11 @@ class Store:
     def _create(
         self, name: str, bandit: Record, learned: Mapping[str, Any], any_seed: bool, api_key: str | None
     ) -> bool:
-        table, settings, found = tables.allocations, settings_of(bandit), summaries.made(bandit, False, self._clock())
+        table, settings, found = tables.allocations, settings_of(bandit), summaries.made(bandit, False, self.clock())
         with self.database.transaction(writes=True) as connection, isolated(self.database, name):
             if _exists(connection, name, settings, learned, any_seed):
                 return False
-            now, body = self._clock(), settings | {"evenhand": __version__} | dict(learned)
+            now, body = self.clock(), settings | {"evenhand": __version__} | dict(learned)
             event = Event(1, now, "create", None, body, key=api_key).row(0, before="", place=bandit.arms.place)
             row = row_values(bandit, 1, event["chain"], closed=False) | {"name": name, "created": now}
             row["named"] = seals.of_name(name)
@@ -452,43 +436,6 @@ class Store:
         self._gauges = known
         return {name: gauges for name, (_, gauges) in known.items()}
 
-    def mark(self, name: str) -> str | None:
-        """What changes with every event of an allocation; None where an event is due, or it is damaged.
-
-        It does not load the allocation.
-
-        Args:
-            name: of the allocation.
-
-        Returns:
-            A string that is equal as long as nothing happens, or None.
-
-        Raises:
-            UnknownAllocation: there is no allocation of that name.
-        """
-        with self.database.transaction(writes=False) as connection:
-            return summaries.mark_of(self.database, row_of(connection, name), self._clock())
-
-    def summaries(self, names: Sequence[str]) -> dict[str, Summary]:
-        """What is kept of several allocations, without loading any.
-
-        Args:
-            names: of the allocations; names that there are not are left out.
-
-        Returns:
-            For each allocation what `mark` returns, and its health if that is known.
-        """
-        return summaries.read(self.database, names, self._clock())
-
-    def keep_healths(self, healths: Mapping[int, tuple[str, AllocationHealth]]) -> None:
-        """Keep healths that were computed, so that the next list does not compute them.
-
-        Args:
-            healths: by the ids of allocations, each with the mark before it was computed.
-        """
-        with suppress(StoreUnavailable, IntegrityError), self.database.transaction(writes=True) as connection:
-            summaries.write(connection, healths)
-
     # --- upkeep -------------------------------------------------------------------------------------------------------
 
     def leave_idle(self, idle: float) -> None:
@@ -530,7 +477,7 @@ class Store:
             if self._closing.is_set():
                 return
             try:
-                found = compact(self.database, name, self._clock() - retention)
+                found = compact(self.database, name, self.clock() - retention)
             except EvenhandError as error:
                 LOG.warning("the events of %s were not compacted: %s", name, error)
             else:
@@ -553,3 +500,6 @@ class Store:
         if not done.cancelled() and isinstance(done.exception(), UnknownAllocation):
             with self._lock:
                 self._writers.pop(name, None)
+
+
+complete(Store.plan, described(Store.create))

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import Connection, delete, select
+from sqlalchemy.exc import IntegrityError
 
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.computation import health
@@ -16,10 +17,10 @@ from evenhand.core.version import __version__
 from evenhand.messages.answers import AllocationHealth
 from evenhand.service.json import encode
 from evenhand.service.store import tables
-from evenhand.service.store.allocation import ROWS, AllocationRow
+from evenhand.service.store.allocation import ROWS, AllocationRow, row_of
 from evenhand.service.store.checked import check, fault_of, isolated
 from evenhand.service.store.database import Chosen, Database, insert_rows
-from evenhand.service.store.errors import DamagedAllocation
+from evenhand.service.store.errors import DamagedAllocation, StoreUnavailable
 from evenhand.service.store.reader import START
 
 LISTED = 1000  # events that a page of a list checks after a start, in 25 ms; a thread checks the others
@@ -41,7 +42,13 @@ class Summary(NamedTuple):
     health: AllocationHealth | None
 
 
-def mark_of(database: Database, row: AllocationRow, now: float) -> str | None:
+def mark(database: Database, name: str, now: float) -> str | None:
+    """The mark of an allocation, which is not loaded."""
+    with database.transaction(writes=False) as connection:
+        return _mark(database, row_of(connection, name), now)
+
+
+def _mark(database: Database, row: AllocationRow, now: float) -> str | None:
     """What changes with every event of an allocation; None where an event is due, or it is damaged."""
     due = row.due is not None and row.due <= now
     return None if due or fault_of(database, row.id) else str(row.chain)
@@ -58,10 +65,10 @@ def read(database: Database, names: Sequence[str], now: float) -> dict[str, Summ
                 with suppress(DamagedAllocation), isolated(database, row.name, row.id):
                     check(database.checked, connection, row, left)
                 left -= database.checked[row.id][0].sequence - at.sequence
-            mark = mark_of(database, row, now)
-            latest = mark is not None and (mark, __version__) == (of, version)
+            present = _mark(database, row, now)
+            latest = present is not None and (present, __version__) == (of, version)
             kept = latest and row.id not in database.without_part
-            found[row.name] = Summary(row.id, mark, parsed(body) if kept else None)
+            found[row.name] = Summary(row.id, present, parsed(body) if kept else None)
     return found
 
 
@@ -75,6 +82,12 @@ def parsed(body: str) -> AllocationHealth | None:
 def made(bandit: Record, closed: bool, now: float) -> AllocationHealth | None:
     """The health of a bandit to be kept; None where an event is due that may change it."""
     return None if bandit.due(now) else health(Account(bandit), closed, now)
+
+
+def keep(database: Database, healths: Mapping[int, tuple[str, AllocationHealth]]) -> None:
+    """Keep healths that were computed, so that the next list does not compute them."""
+    with suppress(StoreUnavailable, IntegrityError), database.transaction(writes=True) as connection:
+        write(connection, healths)
 
 
 def write(connection: Connection, healths: Mapping[int, tuple[str, AllocationHealth]]) -> None:
