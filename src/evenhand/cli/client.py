@@ -19,6 +19,8 @@ import typer
 from evenhand.cli.help import App
 from evenhand.cli.options import (
     AsJson,
+    Available,
+    LogFile,
     Name,
     Rewards,
     Settings,
@@ -275,9 +277,7 @@ def decide(
     client: Client,
     name: Name,
     count: Annotated[int, typer.Option(min=1, help="Number of rounds to decide.")] = 1,
-    available: Annotated[
-        list[str] | None, typer.Option(metavar="ARM", help="Arm that is available; can be repeated. Default: all.")
-    ] = None,
+    available: Available = None,
     features: Annotated[
         str | None, typer.Option(metavar="TABLE", help="Features of the situation, such as '{age=33}', in all rounds.")
     ] = None,
@@ -452,7 +452,7 @@ def differences(
 def log(
     client: Client,
     name: Name,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="File to write; ends in .csv or .parquet.")],
+    file: LogFile,
     since: Annotated[int, typer.Option(min=1, help="First round.")] = 1,
     until: Annotated[int | None, typer.Option(min=1, help="Last round. Default: the last one decided.")] = None,
     estimate: Annotated[

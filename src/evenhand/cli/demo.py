@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
+from evenhand.cli.options import Port
+
 
 def demo(
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, metavar="PORT", help="Port to listen on; 0 selects a free one.")
-    ] = 0,
+    port: Port = 0,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open the page in a browser.")] = False,
 ) -> None:
     """Serve three allocations with live traffic, and open the page that shows them.

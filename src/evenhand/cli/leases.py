@@ -9,7 +9,7 @@ import typer
 from evenhand.cli import client as everything
 from evenhand.cli.client import Answer, IdempotencyKey, records, request
 from evenhand.cli.help import App
-from evenhand.cli.options import Name, numbers
+from evenhand.cli.options import Available, Name, numbers
 from evenhand.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -31,9 +31,7 @@ def ask(
     seconds: Annotated[
         float, typer.Option(metavar="SECONDS", help="Time in which they may be played; at most a day.")
     ] = 60.0,
-    available: Annotated[
-        list[str] | None, typer.Option(metavar="ARM", help="Arm that is available; can be repeated. Default: all.")
-    ] = None,
+    available: Available = None,
     units: Annotated[
         bool, typer.Option("--units", help="Let the arms of a decision follow from a unit, such as the id of a user.")
     ] = False,

@@ -120,6 +120,11 @@ Database = Annotated[
         help="SQLite file, or a URL such as postgresql://user@host/name.",
     ),
 ]
+LogFile = Annotated[Path, typer.Argument(metavar="FILE", help="File to write; ends in .csv or .parquet.")]
+Available = Annotated[
+    list[str] | None, typer.Option(metavar="ARM", help="Arm that is available; can be repeated. Default: all.")
+]
+Port = Annotated[int, typer.Option(min=0, max=65535, metavar="PORT", help="Port to listen on; 0 selects a free one.")]
 FigureFile = Annotated[Path, typer.Option(metavar="FILE", help="File to write: .png, .svg or .pdf.")]
 Width = Annotated[
     Literal["screen", "column", "text"],

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from evenhand.cli.options import Database, Import
+from evenhand.cli.options import Database, Import, Port
 
 
 def serve(
@@ -19,9 +19,7 @@ def serve(
             help="Host name or address to listen on; addresses other than those of this computer require an API key.",
         ),
     ] = "127.0.0.1",
-    port: Annotated[
-        int, typer.Option(min=0, max=65535, metavar="PORT", help="Port to listen on; 0 selects a free one.")
-    ] = 8000,
+    port: Port = 8000,
     max_body: Annotated[
         int, typer.Option(min=1, metavar="BYTES", help="Largest size of a request's body, in bytes.")
     ] = 8 * 2**20,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from evenhand.cli.help import App
-from evenhand.cli.options import AsJson, Database, Import, Jobs, Name
+from evenhand.cli.options import AsJson, Database, Import, Jobs, LogFile, Name
 from evenhand.cli.output import note, print_json
 from evenhand.core.errors import EvenhandError, StateError, number_of
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def export(
     name: Name,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="File to write; ends in .csv or .parquet.")],
+    file: LogFile,
     database: Database = "evenhand.db",
     estimate: Annotated[
         bool,

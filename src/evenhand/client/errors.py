@@ -19,16 +19,18 @@ class ServiceError(EvenhandError):
         request_id: identifies the request in the log of the service; None if it is unknown.
     """
 
+    _usual = ""  # code where none is given
+
     def __init__(
         self,
         message: str,
-        code: str = "",
+        code: str | None = None,
         errors: Sequence[Detail] = (),
         status: int | None = None,
         request_id: str | None = None,
     ) -> None:
-        self.message, self.code, self.errors, self.status = message, code, tuple(errors), status
-        self.request_id = request_id
+        self.message, self.code = message, self._usual if code is None else code
+        self.errors, self.status, self.request_id = tuple(errors), status, request_id
         super().__init__(message)
 
     def __str__(self) -> str:
@@ -69,12 +71,4 @@ class Unavailable(ServiceError):
 class UnexpectedAnswer(ServiceError):
     """The answer is not one of an Evenhand service, or of another version of it."""
 
-    def __init__(
-        self,
-        message: str,
-        code: str = "unexpected",
-        errors: Sequence[Detail] = (),
-        status: int | None = None,
-        request_id: str | None = None,
-    ) -> None:
-        super().__init__(message, code, errors, status, request_id)
+    _usual = "unexpected"
