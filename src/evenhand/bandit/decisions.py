@@ -50,7 +50,7 @@ def decide(
     silent, state = record.in_order and _silent(record), record.state
     if estimate and record.contexts is not None and record.policy.estimates:
         raise _not_estimated(record)
-    decision = (_after_silence if silent else _chosen)(record, observation, state)
+    decision = (_after_silence if silent else chosen)(record, observation, state)
     names, places, round = record.arms.names, decision.played.nonzero()[0].tolist(), decision.round
     if len(places) > 1:
         places.sort(key=decision.inclusion.item, reverse=True)  # stable: equal ones stay in the order of the arms
@@ -134,7 +134,7 @@ def _after_silence(record: Record, observation: Observation, state: State) -> De
     saved, learned = copied(state), record.learned
     record.learn_rewards([], [], [])
     try:
-        return _chosen(record, observation, state)
+        return chosen(record, observation, state)
     except BaseException:  # nothing has changed
         record.state, record.learned = saved, learned
         raise
@@ -165,10 +165,10 @@ def decided_again(
     observation = Observation(able.mask)
     if record.contexts is not None:
         observation, _ = record.contexts.observation(features, arms, able, record.arms.names)
-    return _chosen(record, observation, before)
+    return chosen(record, observation, before)
 
 
-def _chosen(record: Record, observation: Observation, state: State) -> Decision:
+def chosen(record: Record, observation: Observation, state: State) -> Decision:
     """The decision of a round, with the promises of its segment where there are any; it changes nothing."""
     policy = record.policy
     if record.contexts is not None and (segments := record.contexts.segments) and observation.situation is not None:

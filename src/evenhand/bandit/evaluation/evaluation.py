@@ -8,12 +8,13 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import reduce
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from evenhand.bandit.arguments import RewardRange
 from evenhand.bandit.evaluation.clipping import PART, SLOPE, bias_bound, limited, slope
+from evenhand.bandit.evaluation.decider import Decider
 from evenhand.bandit.evaluation.estimators import ESTIMATORS, Scores, ratio
 from evenhand.bandit.evaluation.followed import LOGGED, Followed, Model, as_logged, followed
 from evenhand.bandit.evaluation.grade import ANSWERS, Grade, graded, listed
@@ -32,8 +33,11 @@ from evenhand.judgement.differences import compared, sentence
 from evenhand.messages.words import Words
 from evenhand.simulation.files import without_infinities
 
+if TYPE_CHECKING:
+    from evenhand.bandit.bandit import Bandit
+
 PART_NOTE = "the first fifth of the rounds chose the clip, and the others are judged"
-Targets = Mapping[str, Any] | Sequence[Any] | Target | str
+Targets: TypeAlias = "Mapping[str, Any] | Sequence[Any] | Target | Bandit | str"
 
 
 @dataclass(frozen=True)
@@ -138,7 +142,8 @@ def evaluate(
 
     Args:
         log: of another policy, from `read_log` or `Log.of`.
-        targets: shares by item, ``"uniform"``, or a `Target`; several of them in a list, or by name in a mapping.
+        targets: shares by item, ``"uniform"``, a `Target`, or a `evenhand.Bandit`, which decides the rounds as it
+            stands and learns nothing more; several of them in a list, or by name in a mapping.
         against: the name of the target with which the others are compared. None: the first of several, the log's own
             policy for a single one.
         estimator: ``"ips"``, ``"snips"``, ``"dr"``, ``"sndr"`` or ``"switch"``.
@@ -198,7 +203,7 @@ def evaluate(
         shares={name: one.shares for name, one in whole.items()},
         logged_shares=as_logged(log).shares,
         clips={name: one.clip for name, one in judged.items() if name != LOGGED},
-        notes=(*log.notes, *notes, *([PART_NOTE] if clip == SLOPE else [])),
+        notes=(*log.notes, *notes, *_taught(log, named), *([PART_NOTE] if clip == SLOPE else [])),
         unit=log.reading.unit,
     )
 
@@ -308,6 +313,15 @@ def _pairs(names: list[str], against: str | None) -> list[tuple[str, str]]:
     if against not in (*names, LOGGED):
         raise EvenhandError(f"against must be a target, got {against!r}{nearest(against, [*names, LOGGED])}")
     return [(name, against) for name in names if name != against]
+
+
+def _taught(log: Log, targets: Mapping[str, Target]) -> list[str]:
+    """Notes of bandits that learned from a log of this name."""
+    return [
+        f"{name} learned from {log.source}: if that was these rows, it knows their rewards, and earns less on others"
+        for name, one in targets.items()
+        if isinstance(one, Decider) and log.source in one.record.sources
+    ]
 
 
 def _with_items(log: Log, targets: Mapping[str, Target]) -> tuple[Log, list[str]]:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from evenhand.bandit.evaluation.decider import Decider
 from evenhand.bandit.evaluation.log import Log
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array
 
+if TYPE_CHECKING:
+    from evenhand.bandit.bandit import Bandit
+
 CELLS = 2_000_000  # propensities in memory at a time
-LANES = 100  # over which random scores are averaged
 
 
 class Target(Protocol):
@@ -107,8 +110,12 @@ class FixedShares:
             yield by_set[log.available[start : start + size]]
 
 
-def as_target(target: Target | Mapping[str, float] | str) -> Target:
-    """A target, from one, from shares by item, or from ``"uniform"``."""
+def as_target(target: Target | Bandit | Mapping[str, float] | str) -> Target:
+    """A target, from one, from a bandit, from shares by item, or from ``"uniform"``."""
+    from evenhand.bandit.bandit import Bandit
+
+    if isinstance(target, Bandit):
+        return Decider(target)
     if isinstance(target, Mapping):
         return FixedShares(dict(target))
     if isinstance(target, str):
