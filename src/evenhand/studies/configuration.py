@@ -25,7 +25,7 @@ from evenhand.simulation.metrics import Metric, check_metrics
 from evenhand.simulation.setup import CHECKPOINTS, FiguresSettings, Setup
 from evenhand.simulation.stages import changes_of, drafts_of
 from evenhand.studies.faults import toml
-from evenhand.studies.sources import RunSettings, arms_of, environment
+from evenhand.studies.sources import Faults, RunSettings, arms_of, environment
 
 #: What is right where pydantic finds something wrong, by its type of error.
 RIGHT = {
@@ -88,21 +88,14 @@ def parse(
         raise ConfigurationError("this is a study of many settings; run it with `evenhand sweep`").at("sweep")
     config, faults = _settings({**data, **{key: value for key, value in overrides.items() if value is not None}})
     importing = importing_from(Path(folder))
-    policies: dict[str, Policy] = {}
     run = RunSettings(Path(folder), config.lanes, config.seed, importing)
     if world is None and config.environment is not None:
-        try:
+        with faults.at("environment"):
             world = environment(config.environment, run, config.features)
-        except EvenhandError as error:
-            faults.append(error.at("environment"))
     around = _surroundings(config, world, run)
-    if around is not None:
-        policies, errors = _policies(config.policies, around)
-        faults += errors
-    metrics, errors = _metrics(config.metrics, importing)
-    faults += errors
-    changes, errors = _changes(config, world, policies, shorter=overrides.get("horizon") is not None)
-    faults += errors
+    policies = {} if around is None else _policies(config, around, faults)
+    metrics = _metrics(config, importing, faults)
+    changes = _changes(config, world, policies, overrides.get("horizon") is not None, faults)
     if faults or world is None:
         # data that cannot be read and promises that cannot be kept stay such errors
         all_faults = EvenhandError.together(faults)
@@ -121,16 +114,16 @@ def parse(
     )
 
 
-def _settings(data: Mapping[str, Any]) -> tuple[Config, list[EvenhandError]]:
+def _settings(data: Mapping[str, Any]) -> tuple[Config, Faults]:
     """The run's own settings, and what is wrong with them, which is left out so that the rest can be checked."""
     try:
-        return Config.model_validate(data), []
+        return Config.model_validate(data), Faults()
     except ValidationError as error:
         wrong = {one["loc"][0] for one in error.errors()}
         rest = {key: _whole(value) for key, value in data.items() if key not in wrong}
         config = Config.model_construct(**{"horizon": 1, "environment": None, "policies": [], **rest})
         # A tuple of which an entry is wrong is also said to be too short.
-        return config, [_fault(one) for one in error.errors() if one["type"] != "too_short" or not one["input"]]
+        return config, Faults(_fault(one) for one in error.errors() if one["type"] != "too_short" or not one["input"])
 
 
 def _surroundings(config: Config, world: Environment | None, run: RunSettings) -> Surroundings | None:
@@ -148,59 +141,42 @@ def _surroundings(config: Config, world: Environment | None, run: RunSettings) -
     return Surroundings(arms, config.plays, config.horizon, shared, means, run.importing, names, columns)
 
 
-def _metrics(
-    tables: list[str | dict[str, Any]], importing: Callable[[str], Any]
-) -> tuple[tuple[Metric, ...], list[EvenhandError]]:
-    """The user's own metrics, and what is wrong with their tables."""
+def _metrics(config: Config, importing: Callable[[str], Any], faults: Faults) -> tuple[Metric, ...]:
+    """The user's own metrics."""
     metrics: list[Metric] = []
-    faults: list[EvenhandError] = []
-    for place, table in enumerate(tables):
-        try:
+    for place, table in enumerate(config.metrics):
+        with faults.at("metrics", place):
             metrics.append(build("metric", table, importing))
             check_metrics(metrics, taken=MEASURES)
-        except EvenhandError as error:
-            faults.append(error.at("metrics", place))
-    return tuple(metrics), faults
+    return tuple(metrics)
 
 
 def _changes(
-    config: Config, world: Environment | None, policies: Mapping[str, Policy], shorter: bool
-) -> tuple[tuple[From, ...], list[EvenhandError]]:
-    """The promises that begin within the run, and what is wrong with them."""
-    if world is None:
-        return (), []
-    try:
-        changes = changes_of(config.promises, world.names, config.horizon, shorter)
-        for label, policy in policies.items():
-            drafts_of(policy, world, changes, label)
-    except EvenhandError as error:
-        return (), [error]
-    return changes, []
+    config: Config, world: Environment | None, policies: Mapping[str, Policy], shorter: bool, faults: Faults
+) -> tuple[From, ...]:
+    """The promises that begin within the run."""
+    changes: tuple[From, ...] = ()
+    if world is not None:
+        with faults.at():
+            changes = changes_of(config.promises, world.names, config.horizon, shorter)
+            for label, policy in policies.items():
+                drafts_of(policy, world, changes, label)
+    return changes
 
 
-def _policies(
-    tables: list[str | dict[str, Any]], around: Surroundings
-) -> tuple[dict[str, Policy], list[EvenhandError]]:
-    """The policies by label, and what is wrong with their tables."""
+def _policies(config: Config, around: Surroundings, faults: Faults) -> dict[str, Policy]:
+    """The policies by label."""
     policies: dict[str, Policy] = {}
-    faults: list[EvenhandError] = []
-    for place, table in enumerate(tables):
-        try:
-            points = grid_points(table)
-        except EvenhandError as error:
-            faults.append(error.at("policies", place))
-            continue
-        for label, point in points:
-            try:
-                policy = build_policy(point, around)
-            except EvenhandError as error:
-                faults.append(error.at("policies", place))
-                continue
-            if label in policies:
-                message = f"two policies are labelled {label!r}; give each its own label"
-                faults.append(ConfigurationError(message, "policies", place, key="label"))
-            policies[label] = policy
-    return policies, faults
+    for place, table in enumerate(config.policies):
+        with faults.at("policies", place):
+            for label, point in grid_points(table):
+                with faults.at("policies", place):
+                    policy = build_policy(point, around)
+                    if label in policies:
+                        message = f"two policies are labelled {label!r}; give each its own label"
+                        raise ConfigurationError(message, key="label")
+                    policies[label] = policy
+    return policies
 
 
 def grid_points(table: str | Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:

@@ -50,7 +50,7 @@ def environment(table: Mapping[str, Any], run: RunSettings, features: Mapping[st
         faults.append(ConfigurationError("a dataset has its own arms and availability: remove these keys"))
     if faults:
         raise EvenhandError.together(faults)
-    errors = _Collected()
+    errors = Faults()
     parts: dict[str, Any] = {"names": None}
     if "dataset" in table:
         with errors.at("dataset"):
@@ -236,16 +236,17 @@ class _Missing(Exception):
     """A table needs a part whose own table has a fault, which is reported already."""
 
 
-class _Collected(list[EvenhandError]):
+class Faults(list[EvenhandError]):
     """Errors of several tables, each with the path to it."""
 
     @contextmanager
-    def at(self, place: str) -> Iterator[None]:
+    def at(self, *path: str | int) -> Iterator[None]:
+        """Keep the error of the block, if it has one, and go on."""
         with suppress(_Missing):
             try:
                 yield
             except EvenhandError as error:
-                self.append(error.at(place))
+                self.append(error.at(*path))
 
 
 def _path(values: dict[str, Any], run: RunSettings) -> Path:

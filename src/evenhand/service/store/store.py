@@ -502,4 +502,4 @@ class Store:
                 self._writers.pop(name, None)
 
 
-complete(Store.plan, described(Store.create))
+complete(Store.plan, described(Store.create) | {"options": "further arguments of `create`."})
