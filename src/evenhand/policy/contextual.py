@@ -94,6 +94,10 @@ class LinearIndex(Index):
                 "evidence",
             )
 
+    def products(self, arms: int, columns: tuple[int, int]) -> tuple[float, float]:
+        """Those of the blocks of its model."""
+        return linear_model(self.model, self.ridge, (), arms, columns).products
+
     def start(self, shape: Shape) -> Sums:
         """Sums of nothing."""
         shape, fades = shape_of(shape), weighing_of(self.evidence).discount < 1.0

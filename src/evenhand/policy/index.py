@@ -47,6 +47,19 @@ class Index(PolicyPart, ABC):
         """(arms,) or (), reward per round that each arm is guaranteed, on the scale [0, 1]; None for none."""
         return None
 
+    def products(self, arms: int, columns: tuple[int, int]) -> tuple[float, float]:
+        """About how many products of two numbers features take, for estimates of time; of a matrix for every arm here.
+
+        Args:
+            arms: K.
+            columns: of the situation, and of every arm.
+
+        Returns:
+            Those of a decision, and of the reward of an arm.
+        """
+        width = sum(columns) if self.traits.contextual else 0
+        return float(arms * width * width), float(width * width)
+
     def learn(self, memory: Any, plays: Array, sums: Array) -> Any:
         """Refused where it remembers anything, unless it defines what counts mean to it."""
         if memory is None:
@@ -119,6 +132,11 @@ class AroundIndex(Around, Index):
         """Those of the inner index."""
         inner: Index = getattr(self, self.inside)
         return inner.rates
+
+    def products(self, arms: int, columns: tuple[int, int]) -> tuple[float, float]:
+        """Those of the inner index."""
+        inner: Index = getattr(self, self.inside)
+        return inner.products(arms, columns)
 
     def expected(self, state: State, observation: Observation) -> Array | None:
         """What the inner index expects."""

@@ -36,6 +36,7 @@ MODELS = ("disjoint", "shared", "hybrid")
 FLOOR = 1e-8  # the smallest ridge, in units of |φ|²: with a million plays a matrix still has digits to spare
 LARGEST = 1 << 30  # bytes of the sums of one state
 AT_ONCE = 1 << 15  # numbers in the products that are made together, so that they stay in the cache of the processor
+TOGETHER = 20  # products that take as long as one where those of all arms are one product of matrices
 WIDE = 8  # numbers in a row from which on rows are added one after another; fewer might be added in pairs
 
 
@@ -105,6 +106,13 @@ class Blocks:
                 f"the sums of model={model!r} with {situation + arm} columns and {arms} arms take "
                 f"{size / 2**30:.3g} GiB, the limit is {LARGEST >> 30} GiB: use {smaller}fewer features"
             )
+
+    @property
+    def products(self) -> tuple[float, float]:
+        """About how many products of two numbers a decision takes, and the reward of an arm."""
+        own, common = self.own * (self.own + self.common), self.common * self.common
+        together = self.arms * self.columns[1] * self.common / TOGETHER
+        return float(self.arms * own + together + common), float(own + common)
 
     def start(self, fades: bool, rounds: int | None) -> Sums:
         """Sums of nothing; with the second ones of a discount, and the norms of the last plays, where asked for."""

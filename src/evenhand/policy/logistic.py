@@ -70,6 +70,10 @@ class LogisticTS(Index):
         """A reward counts when it comes."""
         return Received()
 
+    def products(self, arms: int, columns: tuple[int, int]) -> tuple[float, float]:
+        """A number for each column: it has no matrix."""
+        return float(arms * sum(columns)), float(sum(columns))
+
     def start(self, shape: Shape) -> Posterior:
         """Means of 0 and the prior's precision."""
         shape = shape_of(shape)

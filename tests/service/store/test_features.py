@@ -16,8 +16,10 @@ from evenhand import EvenhandError
 from evenhand.bandit import Bandit
 from evenhand.bandit.evaluation.log import read_log
 from evenhand.changes import AddArm
+from evenhand.core.parts import build
 from evenhand.messages.requests import Round
 from evenhand.service.store import Change, Decide, Describe, ReadAudit, Reward, Store
+from evenhand.service.store.commands import PRODUCT
 from evenhand.service.store.compaction import compact
 from evenhand.service.store.database import Database
 from evenhand.service.store.errors import DamagedAllocation
@@ -264,7 +266,25 @@ def test_wide_features_take_a_turn_of_their_own(store: Store) -> None:
     declared = {"situation": {"query": {"kind": "vector", "length": 384}}}
     assert store.create("search", ["a", "b", "c"], {"index": "lin_ts"}, features=declared, missing="never", seed=1)
     store.run("search", Decide(features={"query": [0.1] * 384}))
-    arms, columns = store.size("search")
-    assert (arms, columns) == (3, 385)
-    assert Decide(rounds=[Round()] * 12).work(arms, columns) > LONG > Decide(rounds=[Round()] * 12).work(arms)
-    assert Reward([("1", {"a": 1.0})] * 30).work(arms, columns) > LONG > Reward([("1", {"a": 1.0})] * 30).work(arms)
+    arms, features = store.size("search")
+    assert arms == 3
+    assert Decide(rounds=[Round()] * 12).work(arms, features) > LONG > Decide(rounds=[Round()] * 12).work(arms)
+    assert Reward([("1", {"a": 1.0})] * 30).work(arms, features) > LONG > Reward([("1", {"a": 1.0})] * 30).work(arms)
+
+
+def test_the_time_of_features_goes_by_the_model() -> None:
+    """A matrix for every arm, or one product of matrices for all: a decision may take two seconds."""
+    arms, columns = 10_000, (50, 350)
+
+    def seconds(index: dict[str, Any]) -> tuple[float, float]:
+        decision, reward = build("index", index).products(arms, columns)
+        return PRODUCT * decision, PRODUCT * reward
+
+    shared = seconds({"kind": "lin_ucb", "model": "shared"})
+    assert 0.05 < shared[0] < 0.5
+    assert shared[1] == PRODUCT * 400**2
+    few = (arms, (5, 5))
+    assert build("index", "lin_ts").products(*few) == (arms * 100.0, 100.0)
+    assert build("index", {"kind": "lin_ts", "model": "hybrid"}).products(*few)[0] > arms * 50.0
+    assert build("index", "logistic_ts").products(*few) == (arms * 10.0, 10.0)
+    assert build("index", "ucb").products(*few) == (0.0, 0.0)

@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from sqlalchemy import Connection
 
@@ -44,8 +44,18 @@ CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode  # ma
 DECISION, SCORE = 5e-5, 4e-7
 ESTIMATED = 200  # times as much for each arm where propensities are estimated, of many lanes at once
 REWARD = 2e-5  # seconds of processor time of a reward
-# With features: to encode and to store them, and for each arm and each product of two columns, with 10 and 384 of them:
+# With features: to encode and to store them, and for each product of two numbers, as with 10 and 384 columns by arm:
 ENCODING, PRODUCT = 1e-4, 2e-9
+
+
+class FeatureSeconds(NamedTuple):
+    """Processor time that features take in a decision, and for the reward of an arm, as estimated."""
+
+    decision: float = 0.0
+    reward: float = 0.0
+
+
+NO_FEATURES = FeatureSeconds()
 
 
 @dataclass
@@ -105,8 +115,8 @@ class Command(ABC, Generic[Answer]):
     def run(self, context: CommandContext) -> Answer:
         """Carry it out; nothing has changed if it raises."""
 
-    def work(self, arms: int, columns: int = 0) -> float:
-        """Processor time that it takes among so many arms, with so many columns of features, as estimated."""
+    def work(self, arms: int, features: FeatureSeconds = NO_FEATURES) -> float:
+        """Processor time that it takes among so many arms with such features, as estimated."""
         return 0.0
 
     def values(self) -> dict[str, Any]:
@@ -145,22 +155,27 @@ def _whole_as_integers(value: Any) -> Any:
     return value
 
 
-def decision_seconds(rounds: int, arms: int, columns: int = 0, propensities: bool = False) -> float:
-    """Processor time of decisions among so many arms, with so many columns of features, as estimated."""
+def decision_seconds(
+    rounds: int, arms: int, features: FeatureSeconds = NO_FEATURES, propensities: bool = False
+) -> float:
+    """Processor time of decisions among so many arms, as estimated."""
     scores = arms * (ESTIMATED if propensities else 1)
-    return rounds * (DECISION + SCORE * scores + feature_seconds(arms, columns))
+    return rounds * (DECISION + SCORE * scores + features.decision)
 
 
-def feature_seconds(arms: int, columns: int) -> float:
-    """Processor time that features take in a decision, or for the reward of an arm, as estimated."""
-    return ENCODING + PRODUCT * arms * columns * columns if columns else 0.0
+def feature_seconds(bandit: Record) -> FeatureSeconds:
+    """What the features of a bandit take."""
+    if bandit.contexts is None:
+        return NO_FEATURES
+    products = bandit.policy.index.products(len(bandit.arms), bandit.contexts.features.widths)
+    return FeatureSeconds(*(ENCODING + PRODUCT * number for number in products))
 
 
 @dataclass(frozen=True)
 class Judge(Command[int]):
     """State the promises that are missed, and those that are kept again; nothing where that was stated before."""
 
-    def work(self, arms: int, columns: int = 0) -> float:
+    def work(self, arms: int, features: FeatureSeconds = NO_FEATURES) -> float:
         """So much that it is carried out before the transaction that writes what it states, and no other waits."""
         return 1.0
 
@@ -215,10 +230,10 @@ class Decide(Command[Decisions]):
         rounds = None if self.rounds is None else [vars(one) for one in self.rounds]
         return {**super().values(), "rounds": rounds}
 
-    def work(self, arms: int, columns: int = 0) -> float:
+    def work(self, arms: int, features: FeatureSeconds = NO_FEATURES) -> float:
         """Processor time, as estimated."""
         rounds = self.count if self.rounds is None else len(self.rounds)
-        return decision_seconds(rounds, arms, columns, self.propensities)
+        return decision_seconds(rounds, arms, features, self.propensities)
 
     def run(self, context: CommandContext) -> Decisions:
         """Decide."""
@@ -290,9 +305,9 @@ class Reward(Command[RewardResults]):
     answer: ClassVar[type] = RewardResults
     rewards: Sequence[tuple[str, Mapping[str, float]]] = ()
 
-    def work(self, arms: int, columns: int = 0) -> float:
+    def work(self, arms: int, features: FeatureSeconds = NO_FEATURES) -> float:
         """Processor time, as estimated."""
-        return (REWARD + feature_seconds(1, columns)) * sum(len(rewards) for _, rewards in self.rewards)
+        return (REWARD + features.reward) * sum(len(rewards) for _, rewards in self.rewards)
 
     def run(self, context: CommandContext) -> RewardResults:
         """Take the rewards in."""

@@ -10,7 +10,7 @@ from evenhand.bandit import lease_rounds
 from evenhand.bandit.pending import RewardError
 from evenhand.core.errors import EvenhandError
 from evenhand.messages.answers import Lease, LeaseReport
-from evenhand.service.store.commands import Command, CommandContext, decision_seconds
+from evenhand.service.store.commands import NO_FEATURES, Command, CommandContext, FeatureSeconds, decision_seconds
 from evenhand.service.store.errors import Closed, Conflict, LeaseOver, TooMuchWork, UnknownLease
 
 REFUSED = {"unknown": UnknownLease, "over": LeaseOver, "conflict": Conflict}
@@ -51,7 +51,7 @@ class LeaseRounds(Command[Lease]):
     max_work: int | None = None
     max_leases: int | None = None
 
-    def work(self, arms: int, columns: int = 0) -> float:
+    def work(self, arms: int, features: FeatureSeconds = NO_FEATURES) -> float:
         """Processor time, as estimated."""
         return decision_seconds(min(self.decisions, lease_rounds.STEPS), arms)
 

@@ -29,7 +29,7 @@ from evenhand.service.store.allocation import first_event, row_values
 from evenhand.service.store.api_keys import Keys
 from evenhand.service.store.arms import read_names, write_names
 from evenhand.service.store.checked import check_all, damaged, fault_of, isolated
-from evenhand.service.store.commands import Answer, Command, Judge
+from evenhand.service.store.commands import NO_FEATURES, Answer, Command, FeatureSeconds, Judge
 from evenhand.service.store.compaction import compact, resume
 from evenhand.service.store.database import LOG, Database
 from evenhand.service.store.errors import Conflict, StoreUnavailable, UnknownAllocation
@@ -393,17 +393,17 @@ class Store:
         with self._lock:
             return [name for name, writer in self._writers.items() if writer.in_memory]
 
-    def size(self, name: str) -> tuple[int, int]:
-        """The numbers of arms, and of columns of features, of an allocation that is in memory.
+    def size(self, name: str) -> tuple[int, FeatureSeconds]:
+        """The number of arms of an allocation that is in memory, and the processor time that its features take.
 
         Args:
             name: of the allocation.
 
         Returns:
-            The numbers; 0 if it is not in memory.
+            Both; 0 if it is not in memory.
         """
         writer = self._writers.get(name)
-        return (0, 0) if writer is None else (writer.arms, writer.columns)
+        return (0, NO_FEATURES) if writer is None else (writer.arms, writer.features)
 
     def gauges(self, timeout: float) -> dict[str, Gauges]:
         """The gauges of the allocations that had a command here; those that do not answer in time are left out.

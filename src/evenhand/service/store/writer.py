@@ -15,7 +15,7 @@ from evenhand.core.errors import EvenhandError, StateError
 from evenhand.messages.answers import AllocationHealth
 from evenhand.service.store import seals, summaries
 from evenhand.service.store.allocation import Allocation, row_of
-from evenhand.service.store.commands import Answer, Command
+from evenhand.service.store.commands import NO_FEATURES, Answer, Command, FeatureSeconds, feature_seconds
 from evenhand.service.store.database import LOG, Database
 from evenhand.service.store.errors import Overloaded, StoreUnavailable
 from evenhand.service.store.reader import Place, has_event
@@ -80,10 +80,9 @@ class Writer:
         return 0 if allocation is None else len(allocation.names)
 
     @property
-    def columns(self) -> int:
-        """The number of columns of its features, if it is in memory and has any, else 0."""
-        contexts = None if self._allocation is None else self._allocation.bandit.contexts
-        return 0 if contexts is None else sum(contexts.features.widths)
+    def features(self) -> FeatureSeconds:
+        """What its features take, if it is in memory."""
+        return NO_FEATURES if self._allocation is None else feature_seconds(self._allocation.bandit)
 
     @property
     def waiting(self) -> int:
@@ -97,7 +96,7 @@ class Writer:
     def _is_long(self) -> bool:
         """Whether the next command is carried out by itself, as others would wait for it."""
         try:
-            return self._queue[0].command.work(self.arms, self.columns) > LONG
+            return self._queue[0].command.work(self.arms, self.features) > LONG
         except (TypeError, ValueError, OverflowError):  # it is refused when it is carried out
             return False
 
