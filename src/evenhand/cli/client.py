@@ -23,6 +23,7 @@ from evenhand.cli.options import (
     LogFile,
     Name,
     Rewards,
+    Segments,
     Settings,
     algorithm_names,
     in_place_of_arguments,
@@ -30,6 +31,7 @@ from evenhand.cli.options import (
     parameters,
     policy,
     reward_range,
+    segments_of,
     table,
 )
 from evenhand.cli.output import note, print_json
@@ -194,13 +196,7 @@ def create(
         ),
     ] = None,
     arm_features: ArmFeatures = None,
-    segments: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|TABLE",
-            help="Feature by whose values rounds are counted, or '{feature=\"age\", cuts=[18, 65]}' of a number.",
-        ),
-    ] = None,
+    segments: Segments = None,
 ) -> Answer:
     """Create an allocation; succeeds if it already exists with exactly the same settings.
 
@@ -221,7 +217,7 @@ def create(
         "words": {"unit": unit, "round_name": round_name, "arm_name": arm_name},
         "features": _value_of("features", features),
         "arm_features": _value_of("arm_features", arm_features),
-        "segments": table(segments, "--segments") if segments and segments.startswith("{") else segments,
+        "segments": segments_of(segments),
     }
     new = client.create(name, arm, policy(algorithm)[0], **options, dry_run=dry_run)
     if not isinstance(new, bool):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -36,6 +36,15 @@ def evaluate(
         ),
     ] = None,
     set_: options.Settings = None,
+    segments: options.Segments = None,
+    promise: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="TABLE",
+            help='With --segments, what the algorithm promises in one, such as \'{segment="FR", '
+            "fractions={tea=0.1}}'; can be repeated.",
+        ),
+    ] = None,
     rewards: options.LogRewards = None,
     against: Annotated[
         str | None, typer.Option(metavar="TARGET", help='Compare with this target, such as "the log\'s policy".')
@@ -112,7 +121,14 @@ def evaluate(
         if by_position:
             parts |= {f"position {position}": part for position, part in whole.by_position().items()}
         found = {name: judge(part, targets, **chosen) for name, part in parts.items()} if targets else {}
-        replayed = None if algorithm is None else _replayed(whole, algorithm, set_ or [], seed or 0, limits)
+        example = "a promise, such as { segment = 'FR', fractions = { tea = 0.1 } }"
+        within: dict[str, Any] = {
+            "segments": options.segments_of(segments),
+            "promises": [options.table(text, "--promise", example) for text in promise or []],
+        }
+        if algorithm is None and any(within.values()):
+            raise ConfigurationError("--segments and --promise are for an algorithm that is replayed: --algorithm")
+        replayed = None if algorithm is None else _replayed(whole, algorithm, set_ or [], seed or 0, limits, within)
         for log in read:
             keep(Path(log.source), log.reading)
     if as_json:
@@ -156,7 +172,12 @@ def _clip(text: str | None) -> float | str | None:
 
 
 def _replayed(
-    log: Log, algorithm: str, settings: Sequence[str], seed: int, limits: tuple[float, float] | None
+    log: Log,
+    algorithm: str,
+    settings: Sequence[str],
+    seed: int,
+    limits: tuple[float, float] | None,
+    within: Mapping[str, Any],
 ) -> Replay:
     """The algorithm's own decisions in the rounds of the log."""
     from evenhand.algorithms.build import importing_from
@@ -164,7 +185,7 @@ def _replayed(
 
     table, folder = options.policy(algorithm)
     parameters, importing = options.parameters(settings), importing_from(folder)
-    return replay(log, table, parameters, seed=seed, rewards=limits, importing=importing)
+    return replay(log, table, parameters, seed=seed, rewards=limits, importing=importing, **within)
 
 
 def _shares(text: str) -> dict[str, float]:

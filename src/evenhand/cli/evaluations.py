@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from evenhand.bandit.evaluation.replay import Replay
 
 MOST = 50  # items in the table of an evaluation
+FEW = 10  # items that are listed for every segment
 BESIDE = 3  # policies in a table of shares
 COLOURS = {"yes": "green", "with care": "yellow", "no": "red"}
 
@@ -47,6 +48,14 @@ def show_replay(title: str, one: Replay) -> None:
     """Print what a policy did in the rounds that it accepted."""
     _say(f"[bold]{escape(title)}[/bold]  {escape(one.sentence)}")
     _show_shares(one.items, {one.policy: one.shares})
+    if one.segments:
+        table = table_of("segment", "rounds", "item", "plays", "promised", "behind", right=True)
+        for part in one.segments:
+            for place in [at for at in range(len(one.items)) if part.promised[at] > 0.0 or len(one.items) <= FEW]:
+                owed = f"{part.promised[place]:.4g}", f"{part.behind[place]:.1f}"
+                known = f"{part.rounds:,}", escape(one.items[place]), f"{part.plays[place]:,.0f}"
+                table.add_row(escape(part.segment), *known, *(owed if part.promised[place] else ("", "")))
+        _say(table)
     _show_notes(one.notes)
 
 

@@ -104,6 +104,13 @@ Promises = Annotated[
         help="Shares of the rounds to promise to every arm. Default: 0.05,0.1,0.15, or less for many arms.",
     ),
 ]
+Segments = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME|TABLE",
+        help="Feature by whose values rounds are counted, or '{feature=\"age\", cuts=[18, 65]}' of a number.",
+    ),
+]
 Targets = Annotated[
     list[str] | None,
     typer.Option(
@@ -156,6 +163,11 @@ def parameters(
     """Parameters of an algorithm from ``--set``, whose values are written as in a configuration; others are strings."""
     pairs = [pair(option, form, example, text) for text in settings]
     return {name: _value(option, name, text) for name, text in pairs}
+
+
+def segments_of(text: str | None) -> str | dict[str, Any] | None:
+    """The feature that makes segments, or its table."""
+    return table(text, "--segments") if text and text.startswith("{") else text
 
 
 def policy(text: str) -> tuple[str | dict[str, Any], Path]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from evenhand.bandit.evaluation.log import Log
     from evenhand.messages.prices import Price
 
+SEGMENTS = 100  # rows of their table, at most
 WIDTH = 78  # characters in a line of a sentence
 
 
@@ -45,6 +46,7 @@ def price(
     window: options.Window = None,
     rewards: options.LogRewards = None,
     unit: options.Unit = None,
+    segments: options.Segments = None,
     out: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write the figure there, as .png, .svg or .pdf.")
     ] = None,
@@ -61,6 +63,7 @@ def price(
     Examples:
         evenhand price sales.csv --promise 0.05,0.1,0.15 --column reward=euros --rewards 0,80 --unit €
         evenhand price sales.csv --promise 0.1 --start drinks
+        evenhand price sales.csv --promise 0.1 --segments country
         evenhand price world.toml --promise 0.1 --algorithm f_ts --rounds 10000
         evenhand price drinks --promise 10%,20% --json
         evenhand price bandit.json
@@ -71,7 +74,10 @@ def price(
     limits = None if rewards is None else options.reward_range(rewards)
     said = {"window": window, "missing": missing, "rewards": limits, "unit": unit}
     log: Log | None = None
-    read, run = {"column": column, **said, "start": start}, {"algorithm": algorithm, "rounds": rounds, "seed": seed}
+    read, run = (
+        {"column": column, **said, "start": start, "segments": segments},
+        {"algorithm": algorithm, "rounds": rounds, "seed": seed},
+    )
     with options.in_place_of_arguments():
         if Path(source).suffix in (".csv", ".parquet"):
             from evenhand.bandit.evaluation.log import read_log
@@ -81,7 +87,7 @@ def price(
                 raise ConfigurationError(
                     "--start begins with counts, which have no features: make a bandit that learns"
                 )
-            found = _of(log, shares, algorithm, rounds, seed)
+            found = _of(log, shares, algorithm, rounds, seed, segments=options.segments_of(segments))
         elif Path(source).suffix == ".toml":
             from evenhand.studies.configuration import load
 
@@ -126,12 +132,13 @@ def _of(
     rounds: int | None = None,
     seed: int | None = None,
     plays: int | None = None,
+    segments: Any = None,
 ) -> Price:
     from evenhand.bandit.evaluation.price import PROMISES
     from evenhand.bandit.evaluation.price import price as price_of
 
     promises = PROMISES if shares is None else shares
-    return price_of(source, promises, policy=algorithm, rounds=rounds, seed=seed or 0, plays=plays)
+    return price_of(source, promises, policy=algorithm, rounds=rounds, seed=seed or 0, plays=plays, segments=segments)
 
 
 def _show(found: Price, log: Log | None) -> None:
@@ -150,6 +157,13 @@ def _show(found: Price, log: Log | None) -> None:
     run = [f"in {found.rounds:,} rounds"] if found.rounds else []
     columns = ["promise", f"cost per round{unit}", "95% interval", *run]
     show(table_of(*columns, right=True, rows=[row[: len(columns)] for row in rows]))
+    if found.by_segment:
+        parts = [
+            [one.segment, f"{one.part:.1%}", one.promise, amount(one.steady), ranged(one.low, one.high)]
+            for one in found.by_segment[:SEGMENTS]
+        ]
+        columns = ["segment", "of the rounds", "promise", f"cost per round of it{unit}", "95% interval"]
+        show(table_of(*columns, right=True, rows=parts))
     most = max(found.curve, key=lambda one: one.steady)
     arms = [
         [

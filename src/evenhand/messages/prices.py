@@ -44,6 +44,19 @@ class PricePoint(Answer):
 
 
 @dataclass(frozen=True)
+class SegmentPrice(Answer):
+    """What a promise costs in the rounds of one segment, in which it is made; in rewards per round of these."""
+
+    segment: str  # its name
+    part: float  # of all rounds, in [0, 1]
+    promise: str  # in words, as in the curve
+    steady: float  # in the long run
+    low: float  # lower end of the 95% interval of `steady`, which holds for all promises and segments together
+    high: float  # upper end
+    shares: Mapping[str, float]  # best shares of these rounds, by arm
+
+
+@dataclass(frozen=True)
 class Price(Answer):
     """What promises would cost; printed, it is a few sentences."""
 
@@ -62,6 +75,7 @@ class Price(Answer):
     sentences: tuple[str, ...]  # the answer in words
     assumptions: tuple[str, ...]  # what it rests on, in sentences
     unknown: tuple[str, ...]  # what it cannot say, in sentences
+    by_segment: tuple[SegmentPrice, ...] = ()  # by promise and segment, where promises are by segment
 
     def __str__(self) -> str:
         return "\n".join([*self.sentences, *self.unknown])

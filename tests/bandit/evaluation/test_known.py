@@ -13,14 +13,20 @@ import pandas as pd
 import pytest
 from attrs import frozen
 
-from evenhand import EvenhandError, Features, Policy
+from evenhand import Environment, EvenhandError, Features, InfeasiblePromise, Policy
+from evenhand.algorithms import ucb1
 from evenhand.bandit.evaluation.followed import Model
 from evenhand.bandit.evaluation.known import Known
 from evenhand.bandit.evaluation.priced_by_features import of_log
+from evenhand.changes import Promise
+from evenhand.cli.main import run
+from evenhand.contexts import Categories, Normal
 from evenhand.core.errors import DataError
 from evenhand.evaluation import FixedShares, Log, estimated, evaluate, price, read_log, replay
 from evenhand.features import Category, Flag, Number, Vector
 from evenhand.policy import Index, Traits
+from evenhand.rewards import Linear
+from evenhand.theory.baseline import baseline_of
 
 FEATURES = Features(
     {"country": Category(["DE", "FR"]), "age": Number(0, 100, missing=40), "new": Flag(), "query": Vector(2)},
@@ -406,3 +412,104 @@ def test_of_many_segments_only_those_that_pay_most_are_listed() -> None:
     assert said.count("%") == 22  # of the promise, of 20 segments and of the others
     assert said.endswith("%.")
     assert "all others" in said
+
+
+# --- promises by segment ----------------------------------------------------------------------------------------------
+
+
+def test_what_a_promise_costs_in_each_segment_adds_up_to_what_it_costs() -> None:
+    log, _ = crossed()
+    found, over = price(log, [0.1, 0.2], segments="country"), price(log, [0.1, 0.2])
+    assert [(one.promise, one.segment) for one in found.by_segment] == [
+        (share, country) for share in ("10%", "20%") for country in ("DE", "FR")
+    ]
+    assert found.best == over.best
+    for point, overall in zip(found.curve, over.curve, strict=True):
+        parts = [one for one in found.by_segment if one.promise == point.promise]
+        assert sum(one.part for one in parts) == pytest.approx(1.0)
+        assert sum(one.part * one.steady for one in parts) == pytest.approx(point.steady)
+        assert all(one.low <= one.steady <= one.high for one in parts)
+        assert all(min(one.shares.values()) >= float(point.promise[:-1]) / 100.0 - 1e-9 for one in parts)
+        assert point.steady >= overall.steady - 1e-9  # what is promised in each segment cannot be paid elsewhere
+    assert found.sentences[-1].startswith("Promised over all rounds and paid where it costs least, 20% would cost")
+    assert found.to_json()["by_segment"][0]["segment"] == "DE"
+    assert over.by_segment == ()
+
+
+def test_the_price_of_a_promise_in_a_segment_is_near_the_true_one() -> None:
+    """As the optima of the environment have it, from which the log was drawn."""
+    rng, number = np.random.default_rng(7), 8000
+    country = rng.choice(["DE", "FR"], number, p=[0.7, 0.3])
+    means = {"DE": np.array([0.8, 0.5, 0.3]), "FR": np.array([0.2, 0.6, 0.3])}
+    item = rng.integers(3, size=number)
+    reward = rng.random(number) < np.array([means[one][at] for one, at in zip(country, item, strict=True)])
+    names = np.array(["tea", "coffee", "mate"])
+    rows = {"time": range(number), "item": names[item], "reward": reward * 1, "propensity": 1 / 3, "country": country}
+    declared = Features({"country": Category(["DE", "FR"], "error")})
+    log = Log.of(pd.DataFrame(rows), features=declared)
+    found = price(log, {"fractions": {"mate": 0.2}, "segment": "FR"}, segments="country")
+    law = Categories({"country": {"DE": 0.7, "FR": 0.3}})
+    world = Environment(Linear([[0.0, 0.8, 0.2], [0.0, 0.5, 0.6], [0.0, 0.3, 0.3]]), contexts=law, segments="country")
+    known = baseline_of(ucb1(), world, within=np.array([[0.0, 0.0, 0.0], [0.0, 0.0, 0.2]]))
+    true = float(np.asarray(known.best)) - float(np.asarray(known.best_fair))
+    assert true == pytest.approx(0.3 * 0.2 * 0.3)
+    assert found.curve[0].low <= true <= found.curve[0].high
+    assert found.curve[0].steady == pytest.approx(true, abs=0.004)
+    (one,) = found.by_segment
+    assert one.segment == "FR"
+    assert one.steady == pytest.approx(0.06, abs=0.015)
+    assert "Promised over all rounds" not in str(found)
+
+
+def test_a_replay_keeps_what_is_promised_in_a_segment() -> None:
+    log, _ = crossed()
+    fair = {"index": {"kind": "lin_ucb", "radius": 0.3}, "fairness": {"kind": "deficit_first", "fractions": 0.0}}
+    promises: list[Any] = [{"fractions": {"tea": 0.25}, "segment": "DE"}, Promise({"mate": 0.1}, segment="FR")]
+    found = replay(log, fair, segments="country", promises=promises)
+    assert sum(one.rounds for one in found.segments) == found.rounds
+    assert np.allclose(sum(one.plays for one in found.segments), found.shares * found.rounds)
+    places = {one.segment: one for one in found.segments}
+    for segment, item, share in (("DE", "tea", 0.25), ("FR", "mate", 0.1)):
+        one, at = places[segment], log.items.index(item)
+        assert one.promised[at] == share
+        assert one.behind[at] == pytest.approx(share * one.rounds - one.plays[at])
+        assert one.behind[at] < 1.0
+    assert found.to_json()["segments"][0]["promised"].keys() == set(log.items)
+    counted = replay(log, fair, segments="country")
+    assert counted.reward == replay(log, fair).reward
+    assert counted.segments
+
+
+def test_promises_by_segment_need_segments_and_what_keeps_them() -> None:
+    log, _ = crossed(300)
+    fair = {"index": "lin_ucb", "fairness": {"kind": "deficit_first", "fractions": 0.0}}
+    promise = {"fractions": {"tea": 0.2}, "segment": "DE"}
+    with pytest.raises(EvenhandError, match=r"segment: needs segments, the feature by whose values"):
+        price(log, promise)
+    with pytest.raises(EvenhandError, match="segment: there is no segment 'IT'; known: DE, FR"):
+        price(log, {**promise, "segment": "IT"}, segments="country")
+    with pytest.raises(EvenhandError, match="segments needs a log with features"):
+        price(Environment(Linear([[0.5], [0.4]]), contexts=Normal(0)), 0.1, segments="country")
+    with pytest.raises(EvenhandError, match="promises by segment need the feature that makes them"):
+        replay(log, fair, promises=[promise])
+    with pytest.raises(EvenhandError, match=r"promises\[0\].segment: there is no segment 'IT'"):
+        replay(log, fair, segments="country", promises=[{**promise, "segment": "IT"}])
+    with pytest.raises(EvenhandError, match="NoPromise promises nothing by segment"):
+        replay(log, "lin_ucb", segments="country", promises=[promise])
+    with pytest.raises(InfeasiblePromise, match=r"promised in the segment 'DE' sum to 1.2"):
+        replay(log, fair, segments="country", promises=[{"fractions": {"tea": 0.6, "mate": 0.6}, "segment": "DE"}])
+
+
+def test_the_commands_have_segments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log, _ = crossed()
+    path = tmp_path / "log.csv"
+    again(log).to_csv(path, index=False)
+    read_log(path, features=known_of(log).features)
+    assert run(["price", str(path), "--promise", "0.1", "--segments", "country"]) == 0
+    assert "cost per round of it" in capsys.readouterr().out
+    algorithm = "{index='lin_ucb', fairness={kind='deficit_first', fractions=0.0}}"
+    promise = "{segment='DE', fractions={tea=0.2}}"
+    asked = ["evaluate", str(path), "--algorithm", algorithm, "--segments", "country", "--promise", promise]
+    assert run(asked) == 0
+    assert "promised" in capsys.readouterr().out
+    assert run(["evaluate", str(path), "--shares", "uniform", "--segments", "country"]) == 2

@@ -42,6 +42,7 @@ def price(
     rounds: int | None = None,
     seed: int = 0,
     plays: int | None = None,
+    segments: str | Mapping[str, Any] | None = None,
 ) -> Price:
     """What promises would cost, from a log, an environment or a running bandit.
 
@@ -66,6 +67,8 @@ def price(
         rounds: simulated rounds; None for as many as the log has, at most 20,000. More are an extrapolation.
         seed: of the simulations.
         plays: m, arms played per round; None for those of the log or of the bandit, and for 1 in an environment.
+        segments: of a log with features, the feature of the situation in each of whose values the promises are made,
+            as of `evenhand.Bandit`; a table with a ``segment`` is a promise in that one alone. None: over all rounds.
 
     Returns:
         The price, in the unit of the rewards, per round.
@@ -92,7 +95,9 @@ def price(
     if isinstance(source, Log) and source.known is not None:
         if policy is not None or rounds is not None:
             raise EvenhandError("nothing is simulated from a log with features: leave out policy and rounds")
-        facts: Facts = priced_by_features.of_log(source, source.known, len(promises))
+        facts: Facts = priced_by_features.of_log(source, source.known, len(promises), segments)
+    elif segments is not None:
+        raise EvenhandError("needs a log with features, which says what arms earn in each segment", "segments")
     else:
         facts = facts_of(source)
     if plays is not None:
@@ -126,10 +131,12 @@ def price_of(
     middle = len(named) // 2
     rows = zip(facts.names, *(one.tolist() for one in (facts.means, facts.low, facts.high, steady[-1][1])), strict=True)
     by_arm = tuple(ArmPrice(*row) for row in rows)
+    by_segment = tuple(one for words, table in named for one in facts.by_segment(words, table))
     says = [
         *_answer(facts, curve, policy or take.algorithm, count, missed),
         *_dearest(facts, curve, by_arm),
         *(facts.paid(*named[middle]) if steady[middle][0].low > 0.0 else []),
+        *facts.in_segments(*named[middle], by_segment),
         *([] if facts.runs or len(facts.names) < 2 else [f"Take {take.algorithm}: {take.why}"]),
     ]
     return Price(
@@ -148,6 +155,7 @@ def price_of(
         sentences=tuple(says),
         assumptions=facts.assumptions,
         unknown=tuple(_unknown(facts, curve, count)),
+        by_segment=by_segment,
     )
 
 
@@ -265,7 +273,7 @@ def _costs(facts: Facts, point: PricePoint, in_force: bool = False) -> str:
     """What a promise costs in the long run, in a sentence."""
     part = f", {point.steady / facts.best:.1%} of that" if facts.best > 0.0 and point.steady >= 0.0 else ""
     sure = f" (95% interval {amount(point.low)} to {facts.say(point.high)})" if facts.estimated else ""
-    arms = f"{point.promise} to each of {number_of(len(facts.names), 'arm')}"
+    arms = f"{point.promise} to each of {number_of(len(facts.names), 'arm')}{facts.within}"
     to = f" of {arms if '%' in point.promise else point.promise}" * (point.promise != TODAY)
     costs = f"The promise in force{to and ','}{to}{to and ','} costs" if in_force else f"A promise{to} would cost"
     return f"{costs} {facts.say(point.steady)} per round{part}{sure}."

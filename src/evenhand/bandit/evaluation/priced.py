@@ -26,7 +26,7 @@ from evenhand.environment.world import Environment
 from evenhand.inference.means import CONFIDENCE, shrunk
 from evenhand.judgement.merits import allowed_shares
 from evenhand.messages.answers import Recommendation
-from evenhand.messages.prices import PricePoint
+from evenhand.messages.prices import PricePoint, SegmentPrice
 from evenhand.policy.custom_merit import as_merit
 from evenhand.policy.groups import with_places
 from evenhand.policy.merit import Merit
@@ -59,6 +59,7 @@ class Facts:
     today: PricePoint | None = None  # what the promise in force costs
     claim: Claim = "holds_if"
     premises: tuple[str, ...] = ()
+    within: str = ""  # in which rounds promises are made, in words; empty for all
     assumptions: tuple[str, ...] = ()
 
     @property
@@ -117,6 +118,14 @@ class Facts:
 
     def paid(self, words: str, table: Mapping[str, Any]) -> list[str]:
         """In which situations a promise is paid, in sentences; none where there are no features."""
+        return []
+
+    def by_segment(self, words: str, table: Mapping[str, Any]) -> list[SegmentPrice]:
+        """What a promise costs in each segment in which it is made; none where there are no segments."""
+        return []
+
+    def in_segments(self, words: str, table: Mapping[str, Any], found: Sequence[SegmentPrice]) -> list[str]:
+        """The same in sentences."""
         return []
 
     def promise(self, table: Mapping[str, Any]) -> dict[str, Any]:

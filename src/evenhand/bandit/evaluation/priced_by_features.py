@@ -8,7 +8,7 @@ too little of its choices, so that, with propensities, they are judged by reward
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -25,9 +25,10 @@ from evenhand.bandit.evaluation.priced import Facts
 from evenhand.core.errors import DataError, EvenhandError
 from evenhand.core.numbers import amount
 from evenhand.core.state import Array, Mask
+from evenhand.features.partition import Partition
 from evenhand.inference.means import CONFIDENCE
 from evenhand.inference.sums import simultaneous
-from evenhand.messages.prices import PricePoint
+from evenhand.messages.prices import PricePoint, SegmentPrice
 from evenhand.theory.bounded import best_shares_in, check_bounds
 
 CONTEXTS = 2000  # that stand for all, where there are more
@@ -57,6 +58,7 @@ class FactsByFeatures(Facts):
     radius: float  # in standard errors, for everything at once
     parts: tuple[Part, ...] = ()  # of the rounds of the log, judged by models of the others; none without propensities
     z: float = math.nan  # standard errors, for all judgements at once
+    partition: Partition | None = None  # the segments in each of which promises are made; None: over all rounds
 
     @property
     def expected(self) -> float:
@@ -95,8 +97,69 @@ class FactsByFeatures(Facts):
         best = np.argsort(np.argsort(-worth, axis=1, kind="stable"), axis=1, kind="stable") < self.plays
         return np.asarray(best & self.able, dtype=float)
 
+    def promise(self, table: Mapping[str, Any]) -> dict[str, Any]:
+        """The parameters of a promise, and the segment in which it is made, if it is in one."""
+        if "segment" not in table:
+            return super().promise(table)
+        if self.partition is None:
+            raise EvenhandError("needs segments, the feature by whose values promises are made", "segment")
+        self.partition.place(table["segment"])
+        return super().promise(_anywhere(table)) | {"segment": table["segment"]}
+
+    def words(self, table: Mapping[str, Any]) -> str:
+        """A promise in words."""
+        return super().words(_anywhere(table)) + (f" in {table['segment']}" if "segment" in table else "")
+
+    def some(self, rows: NDArray[np.intp]) -> FactsByFeatures:
+        """The same of some contexts alone."""
+        known, chances = self.known.take(rows), self.chances[rows] / self.chances[rows].sum()
+        able, gains = self.able[rows], self.gains[rows]
+        return replace(self, partition=None, known=known, chances=chances, able=able, gains=gains)
+
+    def segments(self, table: Mapping[str, Any]) -> Iterator[tuple[str, NDArray[np.intp]]]:
+        """The segments in which a promise is made, each with its contexts."""
+        assert self.partition is not None
+        place = self.partition.of(self.known.situation)
+        for number, name in enumerate(self.partition.names):
+            rows = np.flatnonzero(place == number)
+            if rows.size and table.get("segment", name) == name:
+                yield name, rows
+
+    def by_segment(self, words: str, table: Mapping[str, Any]) -> list[SegmentPrice]:
+        """What a promise costs in each segment in which it is made."""
+        if self.partition is None:
+            return []
+        found = []
+        for name, rows in self.segments(table):
+            judged = [(one, dict(one.facts.segments({})).get(name, rows[:0])) for one in self.parts]
+            parts = tuple(Part(one.facts.some(own), one.scores[own]) for one, own in judged if own.size)
+            point, _ = replace(self.some(rows), parts=parts).steady(words, _anywhere(table))
+            often = float(self.chances[rows].sum())
+            found.append(SegmentPrice(name, often, words, point.steady, point.low, point.high, point.shares))
+        return found
+
+    def in_segments(self, words: str, table: Mapping[str, Any], found: Sequence[SegmentPrice]) -> list[str]:
+        """The same in sentences, those first that add most, and what it would cost to promise it over all rounds."""
+        own = sorted((one for one in found if one.promise == words), key=lambda one: -one.part * one.steady)
+        says = [
+            f"In the segment {one.segment}, {one.part:.1%} of the rounds, {words} costs {self.say(one.steady)} per "
+            f"round of it (95% interval {amount(one.low)} to {self.say(one.high)})."
+            for one in own[:SEGMENTS]
+        ]
+        if own and "segment" not in table:
+            parts = tuple(replace(one, facts=replace(one.facts, partition=None)) for one in self.parts)
+            cost = self.say(replace(self, partition=None, parts=parts).steady(words, table)[0].steady)
+            says.append(f"Promised over all rounds and paid where it costs least, {words} would cost {cost} per round.")
+        return says
+
     def played(self, table: Mapping[str, Any]) -> tuple[Array, Array]:
         """(contexts, arms), what plays under a promise, and (arms,) what one more promised play of each arm costs."""
+        if self.partition is not None:
+            kept, duals = self.free(), np.zeros(len(self.names))
+            for _, rows in self.segments(table):
+                kept[rows], own = self.some(rows).played(_anywhere(table))
+                duals += float(self.chances[rows].sum()) * own
+            return kept, duals
         bounds = self.bounds(table)
         if not bounds.names:
             return self.free(), np.zeros(len(self.names))
@@ -149,6 +212,8 @@ class FactsByFeatures(Facts):
 
     def paid(self, words: str, table: Mapping[str, Any]) -> list[str]:
         """What part of the cost is paid in each segment of the categories and flags of the situation."""
+        if self.partition is not None:  # it is said of each segment what it costs there
+            return []
         parts = self.parts or (Part(self, self.chances[:, np.newaxis] * self.gains),)
         given = [one.facts.free() - one.facts.played(table)[0] for one in parts]
         cost = np.concatenate([(lost * one.scores).sum(axis=1) for lost, one in zip(given, parts, strict=True)])
@@ -171,6 +236,11 @@ class FactsByFeatures(Facts):
             known += [f"all others {1.0 - paid[places].sum():.0%}"] if len(paid) > SEGMENTS else []
             says.append(f"The cost of {words} by {name}: {', '.join(known)}.")
         return says
+
+
+def _anywhere(table: Mapping[str, Any]) -> dict[str, Any]:
+    """A promise without the segment in which it is made."""
+    return {name: one for name, one in table.items() if name != "segment"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -199,10 +269,12 @@ def contexts_of(log: Log, known: Known) -> tuple[NDArray[np.intp], Array]:
     return places, counts / counts.sum()
 
 
-def of_log(log: Log, known: Known, promises: int = 1) -> FactsByFeatures:
-    """What is known from a log with features, of so many promises at once."""
+def of_log(log: Log, known: Known, promises: int = 1, segments: Any = None) -> FactsByFeatures:
+    """What is known from a log with features, of so many promises at once, made in each of the segments if any."""
     from scipy.stats import chi2
 
+    partition = None if segments is None else Partition(segments, known.features)
+    promises *= 1 if partition is None else 1 + len(partition.names)
     columns, items = sum(known.features.widths), len(log.items)
     if items * columns**2 > LARGEST:
         raise DataError(f"{log.source}: a model of {items:,} items with {columns:,} columns is too large for a price")
@@ -224,7 +296,8 @@ def of_log(log: Log, known: Known, promises: int = 1) -> FactsByFeatures:
         log.source, log.items, likely, likely - widths, likely + widths, limits, max(1, round(log.rows / log.rounds)),
         log.environment().availability, log.reading.unit, log.rounds, premises=PREMISES, runs="lin_ts",
         assumptions=(RESTS.format(len(places)), UNCHECKED),
-        known=some, chances=chances, able=able, gains=gains, cover=cover, radius=radius,
+        known=some, chances=chances, able=able, gains=gains, cover=cover, radius=radius, partition=partition,
+        within="" if partition is None else f" in each segment by {partition.feature}",
     )  # fmt: skip
     return judged(facts, log, known, promises) if log.has_propensities and log.rounds >= 2 * PARTS[0] else facts
 

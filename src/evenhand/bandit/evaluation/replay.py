@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from heapq import heappop, heappush
 from types import MappingProxyType
@@ -17,15 +17,18 @@ from evenhand.bandit.evaluation.log import Log, check_propensities
 from evenhand.bandit.record import label_of, policy_for, split
 from evenhand.core import html, validate
 from evenhand.core.cohorts import Answers
-from evenhand.core.errors import DataError, EvenhandError
+from evenhand.core.errors import DataError, EvenhandError, InfeasiblePromise, nearest
 from evenhand.core.html import Bar
 from evenhand.core.intervals import Interval
 from evenhand.core.numbers import percent
 from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, State
+from evenhand.features.partition import Partition
 from evenhand.inference.means import CONFIDENCE
 from evenhand.inference.sums import Sums, mean
-from evenhand.messages.changes import VALUES
+from evenhand.messages.changes import VALUES, Promise, change_of
+from evenhand.policy.accounts import Accounts
 from evenhand.policy.composition import Policy
+from evenhand.policy.segments import SegmentAccounts, check_segmented, infeasible, overall_of
 from evenhand.simulation.files import without_infinities
 
 FEW = 100  # accepted rounds below which a note says that they are few
@@ -34,6 +37,17 @@ TOO_FEW = (
 )
 TOO_SELDOM = "{:.1%} of the rounds have a propensity below the chance: their items are accepted too seldom"
 ALIKE = ("the rewards of an item are alike over the whole log", "the propensities are right")
+
+
+@dataclass(frozen=True, eq=False)
+class InSegment:
+    """What a policy did in the rounds of one segment that it accepted."""
+
+    segment: str
+    rounds: int
+    plays: Array  # (items,)
+    promised: Array  # (items,), shares of these rounds
+    behind: Array  # (items,), plays behind what is promised; negative where there are more
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,6 +63,7 @@ class Replay:
     items: tuple[str, ...]
     shares: Array  # (items,), of its rounds
     logged: float  # the mean reward in the log
+    segments: tuple[InSegment, ...] = ()  # what it did in each segment
     notes: tuple[str, ...] = ()
     unit: str = ""  # of the rewards
 
@@ -78,9 +93,16 @@ class Replay:
         Returns:
             The fields by their names, shares by item; None for what is unknown.
         """
-        shares = dict(zip(self.items, self.shares.tolist(), strict=True))
-        found: dict[str, Any] = without_infinities(asdict(self) | {"shares": shares})
+        shares = self._by_item(self.shares)
+        segments = [
+            asdict(one) | {name: self._by_item(getattr(one, name)) for name in ("plays", "promised", "behind")}
+            for one in self.segments
+        ]
+        found: dict[str, Any] = without_infinities(asdict(self) | {"shares": shares, "segments": segments})
         return found
+
+    def _by_item(self, values: Array) -> dict[str, float]:
+        return dict(zip(self.items, values.tolist(), strict=True))
 
 
 def replay(
@@ -92,6 +114,8 @@ def replay(
     rewards: tuple[float, float] | None = None,
     chance: float | None = None,
     importing: Callable[[str], Any] | None = None,
+    segments: str | Mapping[str, Any] | None = None,
+    promises: Sequence[Promise | Mapping[str, Any]] = (),
     **more: Any,
 ) -> Replay:
     """Let a policy that learns decide the rounds of another policy's log by itself.
@@ -113,6 +137,9 @@ def replay(
         chance: c, in (0, 1]; None: the smallest propensity in the log. A larger one accepts more rounds, but too few in
             which an item with a smaller propensity played.
         importing: how to find a part or an algorithm ``module:name``; None refuses them.
+        segments: of a log with features, the feature by whose values its rounds are counted, as of `evenhand.Bandit`.
+        promises: in these segments, which the policy keeps from its first round on: each a `evenhand.changes.Promise`
+            with a segment, or a table such as ``{"fractions": {"tea": 0.1}, "segment": "FR"}``.
         **more: further parameters of the algorithm, such as ``fractions=0.1``.
 
     Returns:
@@ -146,7 +173,8 @@ def replay(
     if made.contextual and events.known is None:
         raise DataError(f"{name} goes by features, and {log.source} was read without: read_log(path, features=…)")
     rare = float((events.propensity < accept * (1.0 - 1e-9)).mean())
-    rounds, plays, values = _decided(log, events, made, limits, accept, seed)
+    within = None if segments is None and not promises else Within.of(log, events.known, made, segments, promises)
+    rounds, plays, values = _decided(log, events, made, limits, accept, seed, within)
     reward = float(values.mean()) if len(values) else float("nan")
     return Replay(
         policy=name,
@@ -159,6 +187,7 @@ def replay(
         shares=plays / max(rounds, 1),
         logged=float(log.reward.mean()),
         unit=log.reading.unit,
+        segments=() if within is None else within.found,
         notes=(
             *log.notes,
             *([TOO_FEW.format(rounds)] if rounds < FEW else []),
@@ -227,7 +256,13 @@ class _Events:
 
 
 def _decided(
-    log: Log, events: _Events, policy: Policy, limits: RewardRange, accept: float, seed: int
+    log: Log,
+    events: _Events,
+    policy: Policy,
+    limits: RewardRange,
+    accept: float,
+    seed: int,
+    within: Within | None = None,
 ) -> tuple[int, Array, Array]:
     """The rounds that the policy accepts: their number, the plays of each item, and the known rewards."""
     rng, coin = np.random.default_rng((seed, 0)), np.random.default_rng((seed, 1))
@@ -235,6 +270,8 @@ def _decided(
     features = events.known if policy.contextual else None
     columns = None if features is None else features.features.widths
     state = policy.start(len(log.items), unit=limits.unit, columns=columns)
+    if within is not None:
+        state.begun = Accounts.opened((len(log.items),))
     full = np.asarray(log.sets.all(axis=1))
     steady: dict[int, Decision] = {}  # decisions without chance since the policy last learned, by available set
     known: list[float] = []
@@ -250,18 +287,79 @@ def _decided(
         decision = steady.get(number)
         if decision is None:
             able = None if full[number] else log.sets[number]
-            decision = policy.choose(state, _observation(able, features, row), rng)
-            if features is None and not policy.draws and bool((decision.inclusion == decision.played).all()):
+            deciding, before = (policy, state) if within is None else within.seen(row, policy, state)
+            decision = deciding.choose(before, _observation(able, features, row), rng)
+            if (
+                features is None
+                and within is None
+                and not policy.draws
+                and bool((decision.inclusion == decision.played).all())
+            ):
                 steady[number] = decision
         if decision.played[item]:
             steady.clear()
             policy.apply(state, decision)
+            if within is not None:
+                within.accounts.count(within.place[row], decision.played)
             if reward == reward:  # not NaN
                 known.append(reward)
                 heappush(waiting, Due(arrival, state.round, item, reward, row))
             if waiting and waiting[0][0] <= time:
                 _learn(policy, state, _due(waiting, time), limits, rng, features)
     return state.round, state.tally.pulls.copy(), np.array(known)
+
+
+@dataclass(frozen=True, eq=False)
+class Within:
+    """The segments of the rounds of a log, and what a policy is to keep there."""
+
+    place: list[int]  # the segment of each round
+    accounts: SegmentAccounts
+
+    @classmethod
+    def of(
+        cls,
+        log: Log,
+        known: Known | None,
+        policy: Policy,
+        segments: Any,
+        promises: Sequence[Promise | Mapping[str, Any]],
+    ) -> Within:
+        """Those of a log, unless the policy cannot keep what is promised."""
+        if known is None or segments is None:
+            lacking = "a log with features" if known is None else "the feature that makes them, segments=…"
+            raise EvenhandError(f"promises by segment need {lacking}", "segments" if promises == () else "promises")
+        partition, items = Partition(segments, known.features), list(log.items)
+        accounts = SegmentAccounts(partition.names, (len(items),))
+        for place, given in enumerate(promises):
+            try:
+                promise = given if isinstance(given, Promise) else change_of({"change": "promise", **given})
+                assert isinstance(promise, Promise)
+                row = partition.place(promise.segment or "")
+                for item, share in (promise.fractions or {}).items():
+                    if item not in items:
+                        raise EvenhandError(f"has an unknown item {item!r}{nearest(item, items)}", "fractions")
+                    accounts.shares[row, items.index(item)] = validate.number(item, share, 0.0, 1.0)
+            except EvenhandError as error:
+                raise error.at("promises", place) from None
+        if promises:
+            check_segmented(policy)
+        place, overall = partition.of(known.situation), overall_of(policy, np.ones(len(items), dtype=bool))
+        often = np.bincount(place, minlength=len(partition.names)) / len(place)
+        if fault := infeasible(accounts.shares, overall, 1.0, often, partition.names, policy.repays, " in the log"):
+            raise InfeasiblePromise(fault)
+        return cls(place.tolist(), accounts)
+
+    def seen(self, row: int, policy: Policy, state: State) -> tuple[Policy, State]:
+        """The policy and the state by which a round is decided."""
+        return self.accounts.seen(self.place[row], policy, state)
+
+    @property
+    def found(self) -> tuple[InSegment, ...]:
+        """What was done in each segment."""
+        own = self.accounts
+        rows = zip(own.names, own.rounds.tolist(), own.plays, own.shares, own.owed(...), strict=True)
+        return tuple(InSegment(name, int(rounds), *values) for name, rounds, *values in rows)
 
 
 class Due(NamedTuple):
