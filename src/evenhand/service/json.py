@@ -18,9 +18,9 @@ OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_SERIALIZE_NUMPY
 INTEGER_LIMIT = 2**63  # integers have at most 64 bits
 
 
-def encode(value: Any) -> bytes:
+def encode(content: Any) -> bytes:
     """The JSON of an answer: of strings, finite numbers of 64 bits, times and so on."""
-    return orjson.dumps(value, _other, OPTIONS)
+    return orjson.dumps(content, _other, OPTIONS)
 
 
 def encode_by_pieces(answer: Any, field: str) -> bytes:

@@ -50,10 +50,7 @@ class JsonResponse(Response):
     """An answer in JSON."""
 
     media_type = "application/json"
-
-    def render(self, content: Any) -> bytes:
-        """The bytes."""
-        return encode(content)
+    render = staticmethod(encode)
 
 
 WITH_FEATURES = ("rounds", "features", "arms", "arm_features")  # fields of requests

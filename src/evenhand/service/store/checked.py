@@ -37,7 +37,7 @@ def as_reported(database: Database, error: EvenhandError, name: str, id: int | N
         return MissingPart(f"allocation {name!r} {error}")
     if not isinstance(error, StateError):
         return error
-    if id is not None and not fault_of(database, id):
+    if id is not None and not database.fault_of(id):
         database.checked[id] = START, str(error)
         LOG.error("allocation %s is damaged: %s", name, error)
     return DamagedAllocation(damaged(name, str(error)))
@@ -47,12 +47,6 @@ def damaged(name: str, fault: str) -> str:
     """What is said of a damaged allocation."""
     remedy = f"`evenhand db restore {name}` or `evenhand db erase {name}`"
     return f"allocation {name!r} is damaged, and answers nothing until {remedy}: {fault}"
-
-
-def fault_of(database: Database, id: int) -> str:
-    """What is known to be wrong with the events of an allocation; empty for nothing."""
-    fault: str = database.checked.get(id, (START, ""))[1]
-    return fault
 
 
 def check(checked: Checked, connection: Connection, row: AllocationRow, limit: int | None = CHUNK) -> None:

@@ -91,6 +91,10 @@ class Database:
             self._purging.cancel()
         self.engine.dispose()
 
+    def fault_of(self, id: int) -> str:
+        """What is known to be wrong with the events of an allocation; empty for nothing."""
+        return str(self.checked[id][1]) if id in self.checked else ""
+
     @contextmanager
     def transaction(self, writes: bool) -> Iterator[sa.Connection]:
         """A transaction: all of it is committed durably, or nothing."""

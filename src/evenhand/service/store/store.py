@@ -28,7 +28,7 @@ from evenhand.service.store import seals, summaries, tables
 from evenhand.service.store.allocation import first_event, row_values
 from evenhand.service.store.api_keys import Keys
 from evenhand.service.store.arms import read_names, write_names
-from evenhand.service.store.checked import check_all, damaged, fault_of, isolated
+from evenhand.service.store.checked import check_all, damaged, isolated
 from evenhand.service.store.commands import NO_FEATURES, Answer, Command, FeatureSeconds, Judge
 from evenhand.service.store.compaction import compact, resume
 from evenhand.service.store.database import LOG, Database
@@ -341,7 +341,7 @@ class Store:
             query = query.where(table.name.in_(names))
         with self.database.transaction(writes=False) as connection:
             rows = connection.execute(query).all()
-        page = [_summary(row, fault_of(self.database, row.id)) for row in rows[:limit]]
+        page = [_summary(row, self.database.fault_of(row.id)) for row in rows[:limit]]
         return Allocations(tuple(page), page[-1].name if len(page) < len(rows) else None)
 
     # --- commands -----------------------------------------------------------------------------------------------------
@@ -459,7 +459,7 @@ class Store:
         for id, name in rows:
             if self._closing.is_set():
                 return
-            if not fault_of(self.database, id) and id not in self.database.without_part:
+            if not self.database.fault_of(id) and id not in self.database.without_part:
                 with suppress(EvenhandError):  # the next look tries again
                     looked.append({"of": id, "last": self.run(name, Judge())})
         if looked:

@@ -18,7 +18,7 @@ from evenhand.messages.answers import AllocationHealth
 from evenhand.service.json import encode
 from evenhand.service.store import tables
 from evenhand.service.store.allocation import ROWS, AllocationRow, row_of
-from evenhand.service.store.checked import check, fault_of, isolated
+from evenhand.service.store.checked import check, isolated
 from evenhand.service.store.database import Chosen, Database, insert_rows
 from evenhand.service.store.errors import DamagedAllocation, StoreUnavailable
 from evenhand.service.store.reader import START
@@ -51,7 +51,7 @@ def mark(database: Database, name: str, now: float) -> str | None:
 def _mark(database: Database, row: AllocationRow, now: float) -> str | None:
     """What changes with every event of an allocation; None where an event is due, or it is damaged."""
     due = row.due is not None and row.due <= now
-    return None if due or fault_of(database, row.id) else str(row.chain)
+    return None if due or database.fault_of(row.id) else str(row.chain)
 
 
 def read(database: Database, names: Sequence[str], now: float) -> dict[str, Summary]:

@@ -16,7 +16,7 @@ from evenhand.core.errors import EvenhandError, StateError
 from evenhand.service.json import encode
 from evenhand.service.store import seals, tables
 from evenhand.service.store.allocation import FREE, Allocation, AllocationRow, loaded, row_of, write_events
-from evenhand.service.store.checked import as_reported, check, fault_of, isolated
+from evenhand.service.store.checked import as_reported, check, isolated
 from evenhand.service.store.commands import Answer, Command, CommandContext
 from evenhand.service.store.database import FAILURES, PURGE, Chosen, Database, insert_rows, owe
 from evenhand.service.store.errors import KeyReused
@@ -193,7 +193,7 @@ def _begun(database: Database, connection: Connection, batches: Sequence[Batch],
     (batch,) = batches
     row = row_of(connection, batch.name, lock=connection.info["writes"])
     with isolated(database, batch.name, row.id), damage_as_state_error():
-        if batch.reads or batch.allocation is None or fault_of(database, row.id):
+        if batch.reads or batch.allocation is None or database.fault_of(row.id):
             check(database.checked, connection, row)
         if not _goes_on(connection, batch, row):
             batch.allocation = loaded(connection, row, batch.name)
@@ -218,7 +218,7 @@ def _begun_together(
         row, allocation = rows.get(batch.name), batch.allocation
         if row is None or allocation is None or row.sequence - allocation.sequence > MAX_BEHIND:
             continue
-        if fault_of(database, row.id):
+        if database.fault_of(row.id):
             continue
         if _goes_on(connection, batch, row):
             batch.context = CommandContext(allocation, now, connection, allocation.sequence)
