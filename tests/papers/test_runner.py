@@ -54,7 +54,7 @@ IDS = [
     *("F-1", "F-2", "F-3", "F-4", "F-5", "F-6", "F-7"),
     *("C-1", "C-2a", "C-2b", "C-2c", "C-2d", "C-3", "C-4", "C-5", "C-6", "C-7", "C-8", "C-9", "C-10"),
     *("W-2", "W-3", "W-4", "W-2-4", "W-5", "W-6", "W-7"),
-    *("X-D1", "X-D2", "X-D3", "X-M1", "X-M2", "X-H", "X-G", "X-V", "X-W"),
+    *("X-D1", "X-D2", "X-D3", "X-M1", "X-M2", "X-H", "X-G", "X-V", "X-W", "X-Y", "X-L", "X-R"),
 ]
 
 FIRST = ("P-2a", "H-5", "X-V")  # that run in a second; `evenhand reproduce all --quick` runs all of them
@@ -260,6 +260,8 @@ def test_the_version_is_that_of_what_a_configuration_runs(store: Store) -> None:
         ("movielens", "u.data", "."),
         ("outbrain", "clicks_train.csv", "."),
         ("coupons", "coupon_visit_train.csv", "coupon_visit_train.csv"),
+        ("yeast", "yeast.csv.gz", "yeast.csv.gz"),
+        ("yeast", "yeast.csv", "yeast.csv"),
         ("conversions", "top_conversions.txt", "top_conversions.txt"),
     ],
 )

@@ -42,7 +42,7 @@ def reproduce(
     data: Annotated[
         list[Path] | None,
         typer.Option(
-            help="File or folder of real data: MovieLens, Outbrain, Coupon, a conversion log; can be repeated."
+            help="File or folder of real data: MovieLens, Outbrain, Coupon, Yeast, a conversion log; can be repeated."
         ),
     ] = None,
     jobs: Jobs = 2,

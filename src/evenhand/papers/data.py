@@ -12,13 +12,17 @@ KINDS = {
     "movielens": ("ratings.csv", "ratings.dat", "u.data"),
     "outbrain": ("clicks_train.csv",),
     "coupons": ("coupon_visit_train.csv",),
+    "yeast": ("yeast.csv.gz", "yeast.csv"),
     "conversions": (),
 }
+#: Kinds that are a file and no folder.
+SINGLE = ("coupons", "yeast")
 #: Kind of data → what it consists of, for people.
 NEEDED = {
     "movielens": "a copy of MovieLens (ratings.csv and movies.csv, ratings.dat and movies.dat, or u.data and u.item)",
     "outbrain": "Outbrain Click Prediction (clicks_train.csv, promoted_content.csv and documents_categories.csv)",
     "coupons": "Coupon Purchase Prediction (coupon_visit_train.csv)",
+    "yeast": "the Yeast data (yeast.csv.gz, which the package river bundles)",
     "conversions": "the conversion log (a tab-separated file)",
 }
 
@@ -40,12 +44,12 @@ def _kind(path: Path) -> tuple[str, Path]:
     if path.is_file():
         for kind, names in KINDS.items():
             if path.name in names:
-                return kind, path if kind == "coupons" else path.parent
+                return kind, path if kind in SINGLE else path.parent
         return "conversions", path
     for kind, names in KINDS.items():
         for name in names:
             if (path / name).is_file():
-                return kind, path / name if kind == "coupons" else path
+                return kind, path / name if kind in SINGLE else path
     logs = [file for file in sorted(path.iterdir()) if file.suffix in (".tsv", ".txt", ".csv") and "conv" in file.name]
     if len(logs) == 1:
         return "conversions", logs[0]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
 
+from evenhand.core.state import Array
+from evenhand.papers.experiment import ExperimentTable
 from evenhand.papers.verdicts import count_lanes
 from evenhand.simulation.figures.panel import line, scale
 from evenhand.simulation.figures.style import thousands
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from evenhand.papers.experiment import CompletedRun
 
 SIZE = 9.5  # points of the title of a panel
+THIN: dict[str, Any] = {"linewidth": 1.5, "markersize": 3.5}  # of lines
 
 
 def curves(
@@ -36,7 +39,7 @@ def curves(
     places = list(order or names.values())
     for label, name in names.items():
         values = run.results.policies[label].curves[measure]
-        line(axes, places.index(name), name, run.results.rounds, values, log=log, linewidth=1.5, markersize=3.5)
+        line(axes, places.index(name), name, run.results.rounds, values, log=log, **THIN)
     finish(axes, "round", MEASURES[measure].measure.axis, log, title)
 
 
@@ -63,6 +66,16 @@ def name_arms(axes: Axes, run: CompletedRun, y: str = "share of the rounds", tit
     axes.set_xlabel("arm")
     axes.set_ylabel(y)
     axes.set_title(title, fontsize=SIZE)
+
+
+def averages(title: str, labels: Iterable[str], columns: Mapping[str, Callable[[str], Array]]) -> ExperimentTable:
+    """A row for each policy: of each column's numbers, (lanes,), the mean and its standard error."""
+
+    def cell(values: Array) -> tuple[float, float]:
+        return float(values.mean()), float(values.std(ddof=1) / np.sqrt(values.size))
+
+    rows = {label: tuple(cell(value(label)) for value in columns.values()) for label in labels}
+    return ExperimentTable(title, tuple(columns), rows)
 
 
 def lanes_of(run: CompletedRun, shown: str = "bands") -> str:

@@ -248,7 +248,9 @@ def _paper(
         "letter": "X" if about is None else key[0].upper(),
         "short": short_name(key),
         "title": "Beyond the papers" if about is None else about.title,
-        "citation": "What none of the five papers has; the claims are ours." if about is None else about.citation,
+        "citation": "What none of the five papers has; claims are ours where no paper is named."
+        if about is None
+        else about.citation,
         "experiments": shown,
         "count": counted(shown, ours=False),
         "ours": counted(shown, ours=True),

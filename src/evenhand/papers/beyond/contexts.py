@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,7 +12,7 @@ from evenhand.core.state import Array
 from evenhand.environment.world import Environment
 from evenhand.judgement.claims import Finding
 from evenhand.papers.experiment import CompletedRun, Experiment, ExperimentTable, QuickSize, Runs, of_runs, ours
-from evenhand.papers.panels import SIZE, lanes_of
+from evenhand.papers.panels import SIZE, averages, lanes_of
 from evenhand.papers.verdicts import above, at, below, count_lanes, within
 from evenhand.policy.composition import Policy
 from evenhand.simulation.figures.panel import bars, grid, mean_and_reach
@@ -112,12 +113,8 @@ def of_parts(runs: Runs) -> Figure:
 def numbers(runs: Runs) -> list[ExperimentTable]:
     """Parts of the best, and the plays that an arm was behind at worst."""
 
-    def table(title: str, value: object) -> ExperimentTable:
-        rows = {}
-        for label in LABELS:
-            cells = (value(runs[part], label) for part in PARTS)  # type: ignore[operator]
-            rows[label] = tuple((float(one.mean()), float(one.std(ddof=1) / np.sqrt(one.size))) for one in cells)
-        return ExperimentTable(title, tuple(PARTS.values()), rows)
+    def table(title: str, value: Callable[[CompletedRun, str], Array]) -> ExperimentTable:
+        return averages(title, LABELS, {scale: partial(value, runs[part]) for part, scale in PARTS.items()})
 
     return [
         table("part of the best that the promise allows, last quarter", part_of_best),

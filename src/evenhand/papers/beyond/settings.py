@@ -1,8 +1,8 @@
-"""Experiments beyond the papers. All claims are ours unless they say otherwise."""
+"""Experiments beyond the papers. Claims are ours where they name no paper."""
 
 from __future__ import annotations
 
-from evenhand.papers.beyond import contexts, drift, late, promises, sums
+from evenhand.papers.beyond import contexts, drift, late, linear_late, promises, ranks, sums, yeast
 
 EXPERIMENTS = (
     *drift.EXPERIMENTS,
@@ -10,4 +10,7 @@ EXPERIMENTS = (
     *sums.EXPERIMENTS,
     *promises.EXPERIMENTS,
     *contexts.EXPERIMENTS,
+    *yeast.EXPERIMENTS,
+    *linear_late.EXPERIMENTS,
+    *ranks.EXPERIMENTS,
 )
