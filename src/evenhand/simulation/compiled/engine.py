@@ -168,6 +168,8 @@ class _Run:
         self._kept = rules.kept_for(lanes, arms, checkpoints, hindsight=remembered[1])
         self._world = self._world_of(world, recorder, block)
         self._row, self._done, self._recorded = 0, 0, 0
+        planned = policy.hold.lasts or len(policy.schedule.lengths) > 0
+        self._plain = at_once and not (planned or shares or remembered[1])
 
     def _world_of(self, world: World, recorder: MetricRecorder, block: tuple[int, int]) -> rules.World:
         from evenhand.simulation.compiled.generator import jumps, limits
@@ -221,23 +223,13 @@ class _Run:
             phase = rules.phase_for(self._policy, self._done + 1, self._rules.arms)
             if phase.restarts and self._holds.coins:
                 self._toss(phase.delay)
-            self._row = kernel.play(
-                self._rules,
-                self._world,
-                self._counts,
-                self._holds,
-                self._weights,
-                phase,
-                self._plans,
-                self._arrivals,
-                self._draws(stop),
-                self._scratch,
-                self._kept,
-                self._streams,
-                self._rounds[self._recorded :],
-                self._row,
-                self._done,
-            )
+            ours = self._rules, self._world, self._counts
+            more = self._holds, self._weights, phase, self._plans, self._arrivals
+            now = self._draws(stop), self._scratch, self._kept, self._streams, self._rounds[self._recorded :]
+            if self._plain:
+                self._row = kernel.play_plainly(*ours, *now, self._row, self._done)
+            else:
+                self._row = kernel.play(*ours, *more, *now, self._row, self._done)
         self._done = stop
         if self._row == len(self._kept.pulls) or stop == self._rounds[-1]:
             kept, rows = self._kept, slice(0, self._row)

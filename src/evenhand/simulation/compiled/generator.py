@@ -8,7 +8,7 @@ tried on each machine (`evenhand.simulation.compiled.trusted`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,14 @@ OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 #: What every round calls is put into the loop where it stands: to pass the records of the loop to a function takes some
 #: 0.6 µs, which a single lane feels (TSCSF-B of 50,000 rounds: 53 ms, and 22 with `wake` in the loop).
 compiled, called = njit(inline="always", **OPTIONS), njit(**OPTIONS)
+
+
+def lasting(function: Callable[..., Any]) -> Any:
+    """A compiled function that is kept for other processes."""
+    try:
+        return njit(function, cache=True, **OPTIONS)
+    except RuntimeError:  # no folder to keep it in can be written
+        return njit(function, **OPTIONS)
 
 
 def halves(number: int) -> list[int]:
@@ -273,7 +281,7 @@ def constants(shape):  # type: ignore[no-untyped-def]
     return shape, -1.0
 
 
-@called
+@compiled
 def gamma(b, c, high, low, more, less):  # type: ignore[no-untyped-def]
     """A gamma draw from its constants."""
     if c > 0.0:
@@ -301,7 +309,7 @@ def small_beta(a, b, high, low, more, less):  # type: ignore[no-untyped-def]
             return np.exp(log_x - np.log(np.exp(log_x) + np.exp(log_y))), high, low
 
 
-@called
+@compiled
 def beta(won_b, won_c, lost_b, lost_c, high, low, more, less):  # type: ignore[no-untyped-def]
     """A Beta draw, from the constants of its two shapes."""
     if won_c < 0.0 and lost_c < 0.0:

@@ -16,7 +16,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 
 from evenhand.core import exponential
 from evenhand.core.source import Root, digest_of
@@ -26,13 +25,13 @@ from evenhand.environment.profiles import OFTEN
 from evenhand.policy import accounts, evidence, fairness, index, merit, weights
 from evenhand.simulation.compiled import rules as codes
 from evenhand.simulation.compiled.generator import (
-    OPTIONS,
     U,
     beta,
     bits,
     called,
     compiled,
     constants,
+    lasting,
     leap,
     shuffle,
     step,
@@ -96,6 +95,14 @@ def learn(rules, counts, arm, lane):  # type: ignore[no-untyped-def]
             known[0, arm, lane] = total / divided
         if rules.score == codes.BOUND and counts.pulls[arm, lane] == 0.0:
             known[0, arm, lane], known[1, arm, lane] = np.inf, 0.0
+
+
+@called
+def learn_all(rules, counts):  # type: ignore[no-untyped-def]
+    """What scores are made from, before the first round."""
+    for arm in range(rules.arms):
+        for lane in range(counts.pulls.shape[1]):
+            learn(rules, counts, arm, lane)
 
 
 @compiled
@@ -179,24 +186,18 @@ def look_back(rules, world, counts, draws, scratch, place):  # type: ignore[no-u
                 counts.potential[arm, lane] += draws.rewards[place, lane, arm]
 
 
-@compiled
-def draw_scores(rules, world, counts, scratch, lane, draw, high, low, more, less):  # type: ignore[no-untyped-def]
-    """A draw from a posterior, of one or two, of every arm of a lane that can play; of two it is their mean."""
-    score, known, row = scratch.score, counts.known, 4 * draw
-    for arm in range(rules.arms):
-        if not world.sleeping or score[arm, lane] > -np.inf:
-            x, high, low = beta(
-                known[row, arm, lane],
-                known[row + 1, arm, lane],
-                known[row + 2, arm, lane],
-                known[row + 3, arm, lane],
-                high,
-                low,
-                more,
-                less,
-            )
-            score[arm, lane] = (score[arm, lane] + x) / 2.0 if draw else x
-    return high, low
+@called
+def draw_scores(score, known, draw, everybody, first, last, own):  # type: ignore[no-untyped-def]
+    """A draw from a posterior, of one or two, of every arm that can play in some lanes; of two it is their mean."""
+    high, low, more, less, row = own[0], own[1], own[2], own[3], 4 * draw
+    for lane in range(first, last):
+        for arm in range(score.shape[0]):
+            if everybody or score[arm, lane] > -np.inf:
+                won_b, won_c = known[row, arm, lane], known[row + 1, arm, lane]
+                lost_b, lost_c = known[row + 2, arm, lane], known[row + 3, arm, lane]
+                x, high, low = beta(won_b, won_c, lost_b, lost_c, high, low, more, less)
+                score[arm, lane] = (score[arm, lane] + x) / 2.0 if draw else x
+    own[0], own[1] = high, low
 
 
 @compiled
@@ -421,10 +422,9 @@ def share(rules, counts, scratch, done, growth, high, low, more, less):  # type:
 
 
 @called
-def settle(rules, scratch, streams):  # type: ignore[no-untyped-def]
+def settle(rules, scratch, own):  # type: ignore[no-untyped-def]
     """Arms are drawn by their shares; see `evenhand.policy.selection.DependentRounding`."""
     chance, order, value, lanes = scratch.chance, scratch.order, scratch.value, scratch.scale.size
-    own = streams[codes.POLICY]
     high, low, more, less, spare = own[0], own[1], own[2], own[3], own[4]
     for lane in range(lanes):
         high, low, spare = shuffle(order, lane, high, low, more, less, spare)
@@ -628,6 +628,22 @@ def deliver(rules, counts, holds, memory, arrivals, row):  # type: ignore[no-unt
 
 
 @compiled
+def take(rules, world, counts, draws, place, done, arm, lane, high, low):  # type: ignore[no-untyped-def]
+    """An arm plays and earns; what it earns."""
+    pulls = counts.pulls[arm, lane]
+    if counts.worst.size and done:  # an arm is furthest behind in the round before it plays
+        counts.worst[arm, lane] = max(counts.worst[arm, lane], world.promised[arm, lane] * done - pulls)
+    if world.limits.size:
+        ahead, behind = leap(high, low, world.steps, arm)
+        reward = 1.0 if (bits(ahead, behind) >> U(11)) < world.limits[arm, lane] else 0.0
+    else:
+        reward = draws.rewards[place, lane, arm]
+    counts.pulls[arm, lane] = pulls + 1.0
+    counts.earned[arm, lane] += reward
+    return reward
+
+
+@compiled
 def earn(rules, world, counts, holds, memory, arrivals, draws, scratch, place, done, lane, high, low, late, late_low):  # type: ignore[no-untyped-def]
     """The chosen arms of a lane play and earn, and what becomes known of it is counted."""
     total, number, lanes = 0.0, 0, counts.pulls.shape[1]
@@ -638,16 +654,7 @@ def earn(rules, world, counts, holds, memory, arrivals, draws, scratch, place, d
         arm = scratch.playing[pick, lane]
         if arm < 0:
             break
-        pulls = counts.pulls[arm, lane]
-        if counts.worst.size and done:  # an arm is furthest behind in the round before it plays
-            counts.worst[arm, lane] = max(counts.worst[arm, lane], world.promised[arm, lane] * done - pulls)
-        if world.limits.size:
-            ahead, behind = leap(high, low, world.steps, arm)
-            reward = 1.0 if (bits(ahead, behind) >> U(11)) < world.limits[arm, lane] else 0.0
-        else:
-            reward = draws.rewards[place, lane, arm]
-        counts.pulls[arm, lane] = pulls + 1.0
-        counts.earned[arm, lane] += reward
+        reward = take(rules, world, counts, draws, place, done, arm, lane, high, low)
         number += 1
         if arrivals.kind == codes.AT_ONCE:
             if not counts.at_once:
@@ -676,9 +683,8 @@ def earn(rules, world, counts, holds, memory, arrivals, draws, scratch, place, d
 
 
 @called
-def try_rewards(rules, counts, scratch, streams):  # type: ignore[no-untyped-def]
+def try_rewards(rules, counts, scratch, own):  # type: ignore[no-untyped-def]
     """Trials of the rewards, in the order of the arms; see `evenhand.policy.index.BetaSample`."""
-    own = streams[codes.POLICY]
     high, low = own[0], own[1]
     for lane in range(scratch.scale.size):
         for arm in range(rules.arms):
@@ -705,9 +711,9 @@ def go_by_plan(rules, counts, plans, scratch):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def end_holds(rules, world, holds, phase, first, scratch, streams):  # type: ignore[no-untyped-def]
+def end_holds(rules, world, holds, phase, first, scratch, own):  # type: ignore[no-untyped-def]
     """The lanes whose holds are over; where a phase begins, all are, and what ends later is already known."""
-    own, marked = streams[codes.POLICY], False
+    marked = False
     high, low, chance = own[0], own[1], 1.0 / (2.0 * phase.delay) if holds.coins else 0.0
     if first and phase.restarts and not holds.coins:
         holds.times[:, :] = 0.0
@@ -759,9 +765,9 @@ def mix(rules, memory, phase, scratch, lane):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def draw_by_weights(rules, memory, phase, first, scratch, done, streams):  # type: ignore[no-untyped-def]
+def draw_by_weights(rules, memory, phase, first, scratch, done, own):  # type: ignore[no-untyped-def]
     """The arms that play in the lanes whose holds are over, by their weights."""
-    own, chance, forgets = streams[codes.POLICY], scratch.priority, first and phase.forgets
+    chance, forgets = scratch.priority, first and phase.forgets
     high, low = own[0], own[1]
     for lane in range(scratch.scale.size):
         memory.heard[lane] = 0.0
@@ -797,37 +803,45 @@ def hear(memory, phase, done):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def choose_anew(rules, world, counts, scratch, done, growth, streams):  # type: ignore[no-untyped-def]
+def choose_anew(rules, world, counts, scratch, done, growth, own):  # type: ignore[no-untyped-def]
     """The arms that play in the lanes whose holds are over."""
-    own = streams[codes.POLICY]
-    high, low, more, less = own[0], own[1], own[2], own[3]
     for lane in range(scratch.scale.size):
         if scratch.anew[lane]:
             if drawn(rules):
-                high, low = draw_scores(rules, world, counts, scratch, lane, 0, high, low, more, less)
+                draw_scores(scratch.score, counts.known, 0, not world.sleeping, lane, lane + 1, own)
             look_at(rules, world, counts, scratch, lane, growth, done)
+            high, low, more, less = own[0], own[1], own[2], own[3]
             high, low = choose(rules, world, counts, scratch, lane, lane + 1, done, growth, high, low, more, less)
-    own[0], own[1] = high, low
+            own[0], own[1] = high, low
 
 
 @compiled
-def choose_all(rules, world, counts, scratch, done, growth, streams):  # type: ignore[no-untyped-def]
-    """The arms that play in all lanes."""
-    own, lanes = streams[codes.POLICY], scratch.scale.size
-    high, low, more, less = own[0], own[1], own[2], own[3]
+def draw_all(rules, world, counts, scratch, own):  # type: ignore[no-untyped-def]
+    """The scores that are drawn, in all lanes."""
     if drawn(rules):
         for draw in range(2 if rules.score == codes.BOTH else 1):
-            for lane in range(lanes):
-                high, low = draw_scores(rules, world, counts, scratch, lane, draw, high, low, more, less)
-    if rules.owed == codes.MERIT:
-        own[0], own[1] = share(rules, counts, scratch, done, growth, high, low, more, less)
-        settle(rules, scratch, streams)
-        return
+            draw_scores(scratch.score, counts.known, draw, not world.sleeping, 0, scratch.scale.size, own)
+
+
+@compiled
+def choose_by_merit(rules, world, counts, scratch, done, growth, own):  # type: ignore[no-untyped-def]
+    """The arms that play in all lanes, by their shares."""
+    draw_all(rules, world, counts, scratch, own)
+    own[0], own[1] = share(rules, counts, scratch, done, growth, own[0], own[1], own[2], own[3])
+    settle(rules, scratch, own)
+
+
+@compiled
+def choose_all(rules, world, counts, scratch, done, growth, own):  # type: ignore[no-untyped-def]
+    """The arms that play in all lanes."""
+    lanes = scratch.scale.size
+    draw_all(rules, world, counts, scratch, own)
     if lanes < FEW:
         for lane in range(lanes):
             look_at(rules, world, counts, scratch, lane, growth, done)
     else:
         look(rules, world, counts, scratch, growth, done)
+    high, low, more, less = own[0], own[1], own[2], own[3]
     own[0], own[1] = choose(rules, world, counts, scratch, 0, lanes, done, growth, high, low, more, less)
 
 
@@ -851,48 +865,73 @@ def keep(rules, world, counts, kept, row, rounds):  # type: ignore[no-untyped-de
             kept.regrets[one, row, lane] = counts.regrets[one, lane]
 
 
-def loop(version: str) -> Any:
-    """The loop over rounds and lanes, compiled."""
+def loops(version: str) -> tuple[Any, Any]:
+    """The loops over rounds and lanes, which play some rounds in the lanes of a strand, after so many before.
+
+    They return the next checkpoint, and are kept compiled while no code that they use has changed.
+    """
+
+    def play_plainly(rules, world, counts, draws, scratch, kept, streams, marks, row, before):  # type: ignore[no-untyped-def]
+        """`play` where a choice lasts a round, by scores, and each reward is known at once: less to do is faster."""
+        version  # noqa: B018
+        lanes, own = counts.pulls.shape[1], streams[codes.POLICY]
+        high, low = streams[codes.REWARDS, 0], streams[codes.REWARDS, 1]
+        awake, awake_low = streams[codes.AWAKE, 0], streams[codes.AWAKE, 1]
+        more, less = streams[codes.AWAKE, 2], streams[codes.AWAKE, 3]
+        if before == 0:
+            learn_all(rules, counts)
+        for place in range(len(draws.growth)):
+            done, growth = before + place, draws.growth[place]
+            if world.sleeping:
+                awake, awake_low = wake(rules, world, counts, draws, scratch, place, awake, awake_low, more, less)
+            choose_all(rules, world, counts, scratch, done, growth, own)
+            for lane in range(lanes):
+                if rules.owed == codes.RECURSIVE:
+                    count_queues(rules, counts, scratch, lane)
+                for pick in range(rules.plays):
+                    arm = scratch.playing[pick, lane]
+                    if arm < 0:
+                        break
+                    take(rules, world, counts, draws, place, done, arm, lane, high, low)
+                    learn(rules, counts, arm, lane)
+                high, low = leap(high, low, world.steps, rules.arms)
+            if row < len(marks) and marks[row] == done + 1:
+                keep(rules, world, counts, kept, row, done + 1)
+                row += 1
+        streams[codes.REWARDS, 0], streams[codes.REWARDS, 1] = high, low
+        streams[codes.AWAKE, 0], streams[codes.AWAKE, 1] = awake, awake_low
+        return row
 
     def play(  # type: ignore[no-untyped-def]
         rules, world, counts, holds, memory, phase, plans, arrivals, draws, scratch, kept, streams, marks, row, before
     ):
+        """All that there are rules for."""
         version  # noqa: B018
-        lanes, holding = counts.pulls.shape[1], len(holds.left) > 0
+        lanes, holding, own = counts.pulls.shape[1], len(holds.left) > 0, streams[codes.POLICY]
         high, low = streams[codes.REWARDS, 0], streams[codes.REWARDS, 1]
         awake, awake_low = streams[codes.AWAKE, 0], streams[codes.AWAKE, 1]
+        more, less = streams[codes.AWAKE, 2], streams[codes.AWAKE, 3]
         late, late_low = streams[codes.LATE, 0], streams[codes.LATE, 1]
         if before == 0:
-            for arm in range(rules.arms):
-                for lane in range(lanes):
-                    learn(rules, counts, arm, lane)
+            learn_all(rules, counts)
         for place in range(len(draws.growth)):
             done, growth = before + place, draws.growth[place]
             if world.sleeping:
-                awake, awake_low = wake(
-                    rules,
-                    world,
-                    counts,
-                    draws,
-                    scratch,
-                    place,
-                    awake,
-                    awake_low,
-                    streams[codes.AWAKE, 2],
-                    streams[codes.AWAKE, 3],
-                )
+                awake, awake_low = wake(rules, world, counts, draws, scratch, place, awake, awake_low, more, less)
             if counts.potential.size:
                 look_back(rules, world, counts, draws, scratch, place)
             if holding:
-                end_holds(rules, world, holds, phase, place == 0, scratch, streams)
+                end_holds(rules, world, holds, phase, place == 0, scratch, own)
             if plans.lengths.size:
                 go_by_plan(rules, counts, plans, scratch)
             elif rules.owed == codes.MIXED:
-                draw_by_weights(rules, memory, phase, place == 0, scratch, done, streams)
+                draw_by_weights(rules, memory, phase, place == 0, scratch, done, own)
+            elif rules.owed == codes.MERIT:
+                choose_by_merit(rules, world, counts, scratch, done, growth, own)
             elif holding:
-                choose_anew(rules, world, counts, scratch, done, growth, streams)
+                choose_anew(rules, world, counts, scratch, done, growth, own)
             else:
-                choose_all(rules, world, counts, scratch, done, growth, streams)
+                choose_all(rules, world, counts, scratch, done, growth, own)
             if world.deserved.size:
                 regret(rules, world, counts, scratch)
             for lane in range(lanes):
@@ -902,23 +941,8 @@ def loop(version: str) -> Any:
                     if scratch.anew[lane]:
                         begin(rules, holds, scratch, lane)
                     holds.left[lane] -= 1.0
-                earn(
-                    rules,
-                    world,
-                    counts,
-                    holds,
-                    memory,
-                    arrivals,
-                    draws,
-                    scratch,
-                    place,
-                    done,
-                    lane,
-                    high,
-                    low,
-                    late,
-                    late_low,
-                )
+                spot = place, done, lane
+                earn(rules, world, counts, holds, memory, arrivals, draws, scratch, *spot, high, low, late, late_low)
                 high, low = leap(high, low, world.steps, rules.arms)
                 if arrivals.kind == codes.RANDOM_DELAY:
                     late, late_low = leap(late, late_low, world.late_steps, rules.arms)
@@ -927,7 +951,7 @@ def loop(version: str) -> Any:
             if memory.heard.size:
                 hear(memory, phase, done)
             if counts.trials:
-                try_rewards(rules, counts, scratch, streams)
+                try_rewards(rules, counts, scratch, own)
             if row < len(marks) and marks[row] == done + 1:
                 keep(rules, world, counts, kept, row, done + 1)
                 row += 1
@@ -936,11 +960,7 @@ def loop(version: str) -> Any:
         streams[codes.LATE, 0], streams[codes.LATE, 1] = late, late_low
         return row
 
-    try:
-        return njit(play, cache=True, **OPTIONS)
-    except RuntimeError:  # no folder to keep it in can be written
-        return njit(play, **OPTIONS)
+    return lasting(play), lasting(play_plainly)
 
 
-#: Plays some rounds in the lanes of a strand, after so many before; returns the next checkpoint.
-play = loop(digest_of(frozenset({Root(__name__, "loop")})))
+play, play_plainly = loops(digest_of(frozenset({Root(__name__, "loops")})))

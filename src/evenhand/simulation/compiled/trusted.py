@@ -6,15 +6,12 @@ NumPy may change how it draws, and mathematical libraries differ in the last bit
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
-from numba import njit
 
 from evenhand.core.state import Array
-from evenhand.simulation.compiled.generator import OPTIONS, Words, beta, constants, shuffle, words_of
+from evenhand.simulation.compiled.generator import Words, beta, constants, lasting, shuffle, words_of
 
 #: Shapes of Beta distributions, each of another branch: below, at and above 1, large, and as small as a prior can be.
 SHAPES = ((1.0, 1.0), (0.5, 0.3), (0.01, 0.02), (1.0, 2.0), (0.5, 3.0), (2.0, 5.0), (3000.0, 12.0))
@@ -38,15 +35,7 @@ def _shuffle(words, orders):  # type: ignore[no-untyped-def]
         high, low, spare = shuffle(orders, lane, high, low, words[2], words[3], spare)
 
 
-def kept(function: Callable[..., Any]) -> Any:
-    """A compiled function that is kept for other processes."""
-    try:
-        return njit(function, cache=True, **OPTIONS)
-    except RuntimeError:  # no folder to keep it in can be written
-        return njit(function, **OPTIONS)
-
-
-draw, shuffle_all = kept(_draw), kept(_shuffle)
+draw, shuffle_all = lasting(_draw), lasting(_shuffle)
 
 
 @cache
