@@ -67,6 +67,8 @@ def drawn(rules):  # type: ignore[no-untyped-def]
 @compiled
 def evidence_of(rules, counts, arm, lane):  # type: ignore[no-untyped-def]
     """The sum and the number of rewards that an arm is judged by."""
+    if counts.at_once:
+        return counts.earned[arm, lane], counts.pulls[arm, lane]
     number = counts.received[arm, lane] if rules.missing == codes.IGNORED else counts.pulls[arm, lane]
     total = counts.successes[arm, lane] if drawn(rules) else counts.rewards[arm, lane]
     if rules.missing == codes.AS_ONE:
@@ -75,9 +77,8 @@ def evidence_of(rules, counts, arm, lane):  # type: ignore[no-untyped-def]
 
 
 @compiled
-def learn(rules, counts, arm, lane):  # type: ignore[no-untyped-def]
-    """What scores are made from, after a play or a reward of an arm."""
-    total, number = evidence_of(rules, counts, arm, lane)
+def learn_from(rules, counts, arm, lane, total, number):  # type: ignore[no-untyped-def]
+    """What scores are made from, by the evidence of an arm."""
     known = counts.known
     if drawn(rules):
         known[0, arm, lane], known[1, arm, lane] = constants(rules.prior[0, arm] + total)
@@ -93,8 +94,15 @@ def learn(rules, counts, arm, lane):  # type: ignore[no-untyped-def]
             known[0, arm, lane], known[1, arm, lane] = total * part, np.sqrt(part)
         else:
             known[0, arm, lane] = total / divided
-        if rules.score == codes.BOUND and counts.pulls[arm, lane] == 0.0:
-            known[0, arm, lane], known[1, arm, lane] = np.inf, 0.0
+
+
+@compiled
+def learn(rules, counts, arm, lane):  # type: ignore[no-untyped-def]
+    """What scores are made from, after a play or a reward of an arm."""
+    total, number = evidence_of(rules, counts, arm, lane)
+    learn_from(rules, counts, arm, lane, total, number)
+    if rules.score == codes.BOUND and counts.pulls[arm, lane] == 0.0:
+        counts.known[0, arm, lane], counts.known[1, arm, lane] = np.inf, 0.0
 
 
 @called
@@ -629,7 +637,7 @@ def deliver(rules, counts, holds, memory, arrivals, row):  # type: ignore[no-unt
 
 @compiled
 def take(rules, world, counts, draws, place, done, arm, lane, high, low):  # type: ignore[no-untyped-def]
-    """An arm plays and earns; what it earns."""
+    """An arm plays and earns; what it earns, and its plays and rewards so far."""
     pulls = counts.pulls[arm, lane]
     if counts.worst.size and done:  # an arm is furthest behind in the round before it plays
         counts.worst[arm, lane] = max(counts.worst[arm, lane], world.promised[arm, lane] * done - pulls)
@@ -638,23 +646,23 @@ def take(rules, world, counts, draws, place, done, arm, lane, high, low):  # typ
         reward = 1.0 if (bits(ahead, behind) >> U(11)) < world.limits[arm, lane] else 0.0
     else:
         reward = draws.rewards[place, lane, arm]
-    counts.pulls[arm, lane] = pulls + 1.0
-    counts.earned[arm, lane] += reward
-    return reward
+    earned = counts.earned[arm, lane] + reward
+    counts.pulls[arm, lane], counts.earned[arm, lane] = pulls + 1.0, earned
+    return reward, pulls + 1.0, earned
 
 
 @compiled
-def earn(rules, world, counts, holds, memory, arrivals, draws, scratch, place, done, lane, high, low, late, late_low):  # type: ignore[no-untyped-def]
+def earn(rules, world, counts, holds, memory, arrivals, draws, scratch, at, high, low, late, late_low):  # type: ignore[no-untyped-def]
     """The chosen arms of a lane play and earn, and what becomes known of it is counted."""
-    total, number, lanes = 0.0, 0, counts.pulls.shape[1]
-    streak = 0.0
+    place, done, lane = at
+    total, number, streak, lanes = 0.0, 0, 0.0, counts.pulls.shape[1]
     if arrivals.kind == codes.HELD_BACK:
         streak, arrivals.streak[lane] = arrivals.streak[lane], 0.0
     for pick in range(rules.plays):
         arm = scratch.playing[pick, lane]
         if arm < 0:
             break
-        reward = take(rules, world, counts, draws, place, done, arm, lane, high, low)
+        reward, _, _ = take(rules, world, counts, draws, place, done, arm, lane, high, low)
         number += 1
         if arrivals.kind == codes.AT_ONCE:
             if not counts.at_once:
@@ -874,6 +882,8 @@ def loops(version: str) -> tuple[Any, Any]:
     def play_plainly(rules, world, counts, draws, scratch, kept, streams, marks, row, before):  # type: ignore[no-untyped-def]
         """`play` where a choice lasts a round, by scores, and each reward is known at once: less to do is faster."""
         version  # noqa: B018
+        if not counts.at_once:  # which the compiler knows from here on
+            return row
         lanes, own = counts.pulls.shape[1], streams[codes.POLICY]
         high, low = streams[codes.REWARDS, 0], streams[codes.REWARDS, 1]
         awake, awake_low = streams[codes.AWAKE, 0], streams[codes.AWAKE, 1]
@@ -892,8 +902,8 @@ def loops(version: str) -> tuple[Any, Any]:
                     arm = scratch.playing[pick, lane]
                     if arm < 0:
                         break
-                    take(rules, world, counts, draws, place, done, arm, lane, high, low)
-                    learn(rules, counts, arm, lane)
+                    _, plays, rewards = take(rules, world, counts, draws, place, done, arm, lane, high, low)
+                    learn_from(rules, counts, arm, lane, rewards, plays)
                 high, low = leap(high, low, world.steps, rules.arms)
             if row < len(marks) and marks[row] == done + 1:
                 keep(rules, world, counts, kept, row, done + 1)
@@ -941,8 +951,8 @@ def loops(version: str) -> tuple[Any, Any]:
                     if scratch.anew[lane]:
                         begin(rules, holds, scratch, lane)
                     holds.left[lane] -= 1.0
-                spot = place, done, lane
-                earn(rules, world, counts, holds, memory, arrivals, draws, scratch, *spot, high, low, late, late_low)
+                at = place, done, lane
+                earn(rules, world, counts, holds, memory, arrivals, draws, scratch, at, high, low, late, late_low)
                 high, low = leap(high, low, world.steps, rules.arms)
                 if arrivals.kind == codes.RANDOM_DELAY:
                     late, late_low = leap(late, late_low, world.late_steps, rules.arms)
