@@ -14,7 +14,7 @@ BILLION = 1e9  # what is due is counted in billionths of a play
 BILLIONS = np.array(BILLION)  # for arrays, as a number would be made one in every round
 
 
-def owed(fractions: Any, rounds: Any, pulls: Any, carried: Any = 0.0) -> Any:
+def owed(fractions: Any, rounds: Any, pulls: Any, carried: Any = 0.0, whole: bool = False) -> Any:
     """The plays still owed to each arm: ``C + r_i n − N_i``; negative where an arm is ahead.
 
     Worked out afresh from n, never by adding r up, and in whole billionths of a play. So 0.07 · 100 − 7 is 0, and equal
@@ -25,6 +25,7 @@ def owed(fractions: Any, rounds: Any, pulls: Any, carried: Any = 0.0) -> Any:
         rounds: n, the rounds over which the share is due; a number, or (…, arms).
         pulls: (…, arms), plays so far.
         carried: C, what was owed when the promise began, in whole billionths of a play.
+        whole: whether to leave the result in billionths, which compare alike.
 
     Returns:
         Plays, in the shape of ``pulls``.
@@ -35,7 +36,8 @@ def owed(fractions: Any, rounds: Any, pulls: Any, carried: Any = 0.0) -> Any:
         (False, True)
     """
     nearest, unit = (round, BILLION) if isinstance(pulls, float) else (np.rint, BILLIONS)
-    return (nearest(fractions * rounds * unit) + carried - pulls * unit) / unit
+    behind = nearest(fractions * rounds * unit) + carried - pulls * unit
+    return behind if whole else behind / unit
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from evenhand.core.state import Array, Mask
 from evenhand.environment.feedback import FeedbackRules
+from evenhand.policy.accounts import BILLION
 from evenhand.policy.rules import HoldRules, MeritRules, PolicyRules, ScheduleRules, WeightRules
 
 #: The score.
@@ -51,7 +52,7 @@ class Rules(NamedTuple):
     owed: int
     fractions: Array  # (arms, lanes)
     rates: Array  # (arms, lanes), of a bonus; η times the weights for a queue
-    tolerance: float
+    tolerance: float  # in whole billionths of a play
     merit: int
     rate: float  # of merit, see `evenhand.policy.rules.MeritRules`
     other: float
@@ -226,7 +227,7 @@ def rules_for(policy: PolicyRules, block: tuple[int, int], lanes: slice) -> Rule
         owed=OWED.index(fairness.owed),
         fractions=by_arm(fairness.fractions, block, lanes),
         rates=by_arm(fairness.rates, block, lanes),
-        tolerance=fairness.tolerance,
+        tolerance=_billionths(fairness.tolerance),
         merit=MERITS.index(merit.kind),
         rate=merit.rate,
         other=merit.other,
@@ -369,6 +370,12 @@ def kept_for(lanes: int, arms: int, checkpoints: int, hindsight: bool) -> Kept:
     optima, regrets = np.zeros((2, 2, *size))
     potential = np.zeros((*size, arms * hindsight))
     return Kept(pulls, earned, np.full((*size, 1), -np.inf), optima, regrets, potential)
+
+
+def _billionths(plays: float) -> float:
+    """The most whole billionths of a play that are no more than some plays."""
+    nearest = float(np.floor(plays * BILLION))
+    return max(one for one in (nearest - 1.0, nearest, nearest + 1.0) if one / BILLION <= plays)
 
 
 def by_arm(values: Any, block: tuple[int, int], lanes: slice) -> Array:

@@ -1,0 +1,212 @@
+"""Which arms play: those of the largest values, or of the largest arrears.
+
+A bound is looked at twice. First by what is known of it since the arm's last reward, ``S/M + sqrt(g) · sqrt(1/M)``:
+an addition and a product, for all lanes at a time. Where the second largest value is within the error of this, those
+that may be the largest are worked out by the formula of the part, ``sqrt(g/M) + S/M``. So the arm that plays is the
+one that the formula names:
+
+Let u = 2⁻⁵³. Each of the two forms rounds five times and adds terms of ``|S/M|`` and ``sqrt(g/M) ≤ sqrt(g)``, so they
+differ by at most ``8 u (|v| + 2 sqrt(g))`` for a value v. A bonus c that is added, or a rate w by which a queue weighs
+the score, rounds twice more: ``8 u (|v| + 2 |c| + 2 sqrt(g))`` and ``8 u (|v| + 2 length + 4 w sqrt(g))``. `MARGIN`
+is a thousand times 8 u, and the scale at hand is at least these sums for every arm whose value could be the largest.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from evenhand.simulation.compiled import rules as codes
+from evenhand.simulation.compiled.generator import U, bits, compiled, leap, step
+from evenhand.simulation.compiled.scores import (
+    arrears,
+    bonus,
+    claimed,
+    draw_all,
+    draw_scores,
+    drawn,
+    exact_score,
+    known_score,
+    queue_length,
+    queued,
+)
+
+#: The part of the scale by which two forms of a value can differ, and much more.
+MARGIN = 1e-12
+#: Lanes of which each is looked at by itself.
+FEW = 8
+
+
+@compiled
+def rank(best, top, second, arm, lane, value):  # type: ignore[no-untyped-def]
+    """Take in the value of an arm: the first arm of the largest value so far, and the two largest values."""
+    largest = top[lane]
+    larger = value > largest
+    lower = largest if larger else value
+    second[lane] = lower if lower > second[lane] else second[lane]
+    best[lane] = arm if larger else best[lane]
+    top[lane] = value if larger else largest
+
+
+@compiled
+def look(rules, world, counts, scratch, growth, done):  # type: ignore[no-untyped-def]
+    """The values of all arms, and who leads in each lane: by value, and among those that go first."""
+    root, score, lanes = np.sqrt(growth), scratch.score, scratch.scale.size
+    above = rules.tolerance
+    for lane in range(lanes):
+        scratch.best[lane], scratch.top[lane], scratch.second[lane] = -1, -np.inf, -np.inf
+    for lane in range(lanes):
+        scratch.first[lane], scratch.lead[lane], scratch.follow[lane] = -1, above, above
+    for lane in range(lanes):
+        scratch.scale[lane] = 4.0 * root
+    for arm in range(rules.arms):
+        if not drawn(rules):
+            if world.sleeping:
+                for lane in range(lanes):
+                    value = known_score(rules, counts, arm, lane, root)
+                    score[arm, lane] = value if score[arm, lane] > -np.inf else -np.inf
+            else:
+                for lane in range(lanes):
+                    score[arm, lane] = known_score(rules, counts, arm, lane, root)
+        if rules.owed >= codes.WEIGHED:
+            for lane in range(lanes):
+                length, rate = queue_length(rules, counts, arm, lane, done), rules.rates[arm, lane]
+                value = queued(length, rate, score[arm, lane])
+                value = value if score[arm, lane] > -np.inf else -np.inf
+                score[arm, lane] = value
+                scratch.scale[lane] = max(scratch.scale[lane], 4.0 * (length + rate * root))
+        elif rules.owed >= codes.LINEAR:
+            for lane in range(lanes):
+                added = bonus(rules, counts, arm, lane, done)
+                score[arm, lane] += added
+                scratch.scale[lane] = max(scratch.scale[lane], 4.0 * (root + abs(added)))
+        elif rules.owed == codes.FIRST:
+            for lane in range(lanes):
+                behind = arrears(rules.fractions[arm, lane], done, counts.pulls[arm, lane])
+                scratch.priority[arm, lane] = behind if score[arm, lane] > -np.inf else -np.inf
+            for lane in range(lanes):
+                rank(scratch.first, scratch.lead, scratch.follow, arm, lane, scratch.priority[arm, lane])
+        for lane in range(lanes):
+            rank(scratch.best, scratch.top, scratch.second, arm, lane, score[arm, lane])
+
+
+@compiled
+def look_at(rules, world, counts, scratch, lane, growth, done):  # type: ignore[no-untyped-def]
+    """What `look` does, in one lane."""
+    root, above = np.sqrt(growth), rules.tolerance
+    best, top, second, scale = -1, -np.inf, -np.inf, 4.0 * root
+    first, lead, follow = -1, above, above
+    for arm in range(rules.arms):
+        value, behind = scratch.score[arm, lane], -np.inf
+        if value > -np.inf or not world.sleeping:
+            value = value if drawn(rules) else known_score(rules, counts, arm, lane, root)
+            if rules.owed >= codes.WEIGHED:
+                length, rate = queue_length(rules, counts, arm, lane, done), rules.rates[arm, lane]
+                value, scale = queued(length, rate, value), max(scale, 4.0 * (length + rate * root))
+            elif rules.owed >= codes.LINEAR:
+                added = bonus(rules, counts, arm, lane, done)
+                value, scale = value + added, max(scale, 4.0 * (root + abs(added)))
+            elif rules.owed == codes.FIRST:
+                behind = arrears(rules.fractions[arm, lane], done, counts.pulls[arm, lane])
+        scratch.score[arm, lane], scratch.priority[arm, lane] = value, behind
+        second = max(second, min(value, top))
+        best, top = (arm, value) if value > top else (best, top)
+        follow = max(follow, min(behind, lead))
+        first, lead = (arm, behind) if behind > lead else (first, lead)
+    scratch.best[lane], scratch.top[lane], scratch.second[lane], scratch.scale[lane] = best, top, second, scale
+    scratch.first[lane], scratch.lead[lane], scratch.follow[lane] = first, lead, follow
+
+
+@compiled
+def look_again(best, top, second, values, low_lane, high_lane, above):  # type: ignore[no-untyped-def]
+    """Who leads in some lanes among those that do not play yet."""
+    for lane in range(low_lane, high_lane):
+        best[lane], top[lane], second[lane] = -1, above, above
+    for arm in range(values.shape[0]):
+        for lane in range(low_lane, high_lane):
+            rank(best, top, second, arm, lane, values[arm, lane])
+
+
+@compiled
+def decide_tie(rules, counts, values, lane, cut, done, growth, work_out, high, low, more, less):  # type: ignore[no-untyped-def]
+    """The arm of the largest value among those of a lane that are not below a limit, by the rule for ties."""
+    best, most, order = -1, -np.inf, 0.0
+    for arm in range(rules.arms):
+        if rules.ties == codes.RANDOM:
+            high, low = step(high, low, more, less)
+        value = values[arm, lane]
+        if value > -np.inf and value >= cut:
+            if work_out:
+                value = claimed(rules, counts, arm, lane, done, exact_score(rules, counts, arm, lane, growth))
+            turn = 0.0
+            if rules.ties == codes.FEWEST:
+                turn = counts.pulls[arm, lane]
+            elif rules.ties == codes.RANDOM:
+                turn = float(bits(high, low) >> U(11))
+            if best < 0 or value > most or (value == most and turn < order):
+                best, most, order = arm, value, turn
+    return best
+
+
+@compiled
+def leader_of(rules, counts, scratch, lane, done, growth, high, low, more, less):  # type: ignore[no-untyped-def]
+    """The arm that goes before the others of a lane that do not play yet; −1 where none can play."""
+    arm, lead, values = scratch.best[lane], scratch.top[lane], scratch.score
+    second, exactly = scratch.second[lane], True
+    if rules.owed == codes.FIRST and scratch.first[lane] >= 0:
+        arm, lead, values, second = scratch.first[lane], scratch.lead[lane], scratch.priority, scratch.follow[lane]
+    elif rules.score == codes.BOUND and second > -np.inf:
+        margin = MARGIN * (abs(lead) + abs(second) + scratch.scale[lane])
+        lead, exactly = lead - margin if margin < np.inf else lead, False
+    near = second >= lead if not exactly else rules.ties != codes.LOWEST and second == lead
+    if second > -np.inf and near:
+        return decide_tie(rules, counts, values, lane, lead, done, growth, not exactly, high, low, more, less)
+    return arm
+
+
+@compiled
+def choose(rules, world, counts, scratch, low_lane, high_lane, done, growth, high, low, more, less):  # type: ignore[no-untyped-def]
+    """The arms that play in some lanes, which have been looked at."""
+    at, below = high, low
+    for pick in range(rules.plays):
+        if pick:
+            look_again(scratch.best, scratch.top, scratch.second, scratch.score, low_lane, high_lane, -np.inf)
+            if rules.owed == codes.FIRST:
+                first, lead, follow, above = scratch.first, scratch.lead, scratch.follow, rules.tolerance
+                look_again(first, lead, follow, scratch.priority, low_lane, high_lane, above)
+        at, below = high, low
+        for lane in range(low_lane, high_lane):
+            arm = leader_of(rules, counts, scratch, lane, done, growth, at, below, more, less)
+            if rules.ties == codes.RANDOM:
+                at, below = leap(at, below, world.ties, 0)
+            scratch.playing[pick, lane] = arm
+            if rules.plays > 1 and arm >= 0:
+                scratch.score[arm, lane] = -np.inf
+                scratch.priority[arm, lane] = -np.inf
+    return at, below
+
+
+@compiled
+def choose_all(rules, world, counts, scratch, done, growth, own):  # type: ignore[no-untyped-def]
+    """The arms that play in all lanes."""
+    lanes = scratch.scale.size
+    draw_all(rules, world, counts, scratch, own)
+    if lanes < FEW:
+        for lane in range(lanes):
+            look_at(rules, world, counts, scratch, lane, growth, done)
+    else:
+        look(rules, world, counts, scratch, growth, done)
+    high, low, more, less = own[0], own[1], own[2], own[3]
+    own[0], own[1] = choose(rules, world, counts, scratch, 0, lanes, done, growth, high, low, more, less)
+
+
+@compiled
+def choose_anew(rules, world, counts, scratch, done, growth, own):  # type: ignore[no-untyped-def]
+    """The arms that play in the lanes whose holds are over."""
+    for lane in range(scratch.scale.size):
+        if scratch.anew[lane]:
+            if drawn(rules):
+                draw_scores(scratch.score, counts.known, 0, not world.sleeping, lane, lane + 1, own)
+            look_at(rules, world, counts, scratch, lane, growth, done)
+            high, low, more, less = own[0], own[1], own[2], own[3]
+            high, low = choose(rules, world, counts, scratch, lane, lane + 1, done, growth, high, low, more, less)
+            own[0], own[1] = high, low
