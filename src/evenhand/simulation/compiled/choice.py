@@ -48,6 +48,18 @@ def rank(best, top, second, arm, lane, value):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def rank_at(best, top, second, values, lane, above):  # type: ignore[no-untyped-def]
+    """What `rank` does, for all arms of one lane."""
+    arm, largest, next_one = -1, above, above
+    for other in range(values.shape[0]):
+        value = values[other, lane]
+        next_one = max(next_one, min(value, largest))
+        arm = other if value > largest else arm
+        largest = max(largest, value)
+    best[lane], top[lane], second[lane] = arm, largest, next_one
+
+
+@compiled
 def look(rules, world, counts, scratch, growth, done):  # type: ignore[no-untyped-def]
     """The values of all arms, and who leads in each lane: by value, and among those that go first."""
     root, score, lanes = np.sqrt(growth), scratch.score, scratch.scale.size
@@ -92,9 +104,8 @@ def look(rules, world, counts, scratch, growth, done):  # type: ignore[no-untype
 @compiled
 def look_at(rules, world, counts, scratch, lane, growth, done):  # type: ignore[no-untyped-def]
     """What `look` does, in one lane."""
-    root, above = np.sqrt(growth), rules.tolerance
-    best, top, second, scale = -1, -np.inf, -np.inf, 4.0 * root
-    first, lead, follow = -1, above, above
+    root = np.sqrt(growth)
+    scale = 4.0 * root
     for arm in range(rules.arms):
         value, behind = scratch.score[arm, lane], -np.inf
         if value > -np.inf or not world.sleeping:
@@ -108,17 +119,19 @@ def look_at(rules, world, counts, scratch, lane, growth, done):  # type: ignore[
             elif rules.owed == codes.FIRST:
                 behind = arrears(rules.fractions[arm, lane], done, counts.pulls[arm, lane])
         scratch.score[arm, lane], scratch.priority[arm, lane] = value, behind
-        second = max(second, min(value, top))
-        best, top = (arm, value) if value > top else (best, top)
-        follow = max(follow, min(behind, lead))
-        first, lead = (arm, behind) if behind > lead else (first, lead)
-    scratch.best[lane], scratch.top[lane], scratch.second[lane], scratch.scale[lane] = best, top, second, scale
-    scratch.first[lane], scratch.lead[lane], scratch.follow[lane] = first, lead, follow
+    scratch.scale[lane] = scale
+    rank_at(scratch.best, scratch.top, scratch.second, scratch.score, lane, -np.inf)
+    if rules.owed == codes.FIRST:
+        rank_at(scratch.first, scratch.lead, scratch.follow, scratch.priority, lane, rules.tolerance)
 
 
 @compiled
 def look_again(best, top, second, values, low_lane, high_lane, above):  # type: ignore[no-untyped-def]
     """Who leads in some lanes among those that do not play yet."""
+    if high_lane - low_lane < FEW:
+        for lane in range(low_lane, high_lane):
+            rank_at(best, top, second, values, lane, above)
+        return
     for lane in range(low_lane, high_lane):
         best[lane], top[lane], second[lane] = -1, above, above
     for arm in range(values.shape[0]):
