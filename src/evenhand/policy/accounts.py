@@ -34,6 +34,8 @@ def owed(fractions: Any, rounds: Any, pulls: Any, carried: Any = 0.0, whole: boo
         >>> import numpy as np
         >>> 0.07 * 100 - 7 == 0, bool(owed(np.array([0.07]), 100, np.array([7.0]))[0] == 0)
         (False, True)
+        >>> owed(0.07, 100, 6.0), owed(0.07, 100, 6.0, whole=True)
+        (1.0, 1000000000.0)
     """
     nearest, unit = (round, BILLION) if isinstance(pulls, float) else (np.rint, BILLIONS)
     behind = nearest(fractions * rounds * unit) + carried - pulls * unit

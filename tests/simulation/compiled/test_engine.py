@@ -51,6 +51,7 @@ from evenhand.feedback import (
     RandomDelay,
 )
 from evenhand.merit import Linear, Power
+from evenhand.policy.accounts import BILLION
 from evenhand.policy.claim import Ranking
 from evenhand.policy.fairness import DeficitFirst, Mixing
 from evenhand.policy.hold import GeometricSize, HoldFor, PowerSize, RandomEnds, RestartedHold
@@ -63,7 +64,7 @@ from evenhand.policy.virtual_queue import VirtualQueue
 from evenhand.policy.weights import ExponentialWeights, RestartedWeights, WindowWeights
 from evenhand.rewards import Bernoulli, Beta, Categorical, Gaussian, Table, Winners
 from evenhand.simulation.compiled import engine as engines
-from evenhand.simulation.compiled import trusted
+from evenhand.simulation.compiled import rules, trusted
 from evenhand.simulation.metrics import Metric
 from evenhand.simulation.tables import PolicyResult
 from tests.algorithms.test_strands import run
@@ -74,6 +75,7 @@ SHARES = [0.1, 0.2, 0.05, 0.0]
 POLICIES: dict[str, Policy] = {
     "fucb": fucb(SHARES),
     "tolerance": fucb(SHARES, tolerance=2.0, plays=2),
+    "part of a play": fucb(SHARES, tolerance=0.35),  # which deficits reach exactly
     "linear": eta_fucb(SHARES, eta=0.3),
     "hinge": eta_fucb(SHARES, eta=0.3, surplus="ignored"),
     "hard": hard_threshold_ucb(SHARES, penalties=[0.3, 0.2, 0.1, 0.0]),
@@ -281,6 +283,50 @@ class OwnMixing(MixingRule):
     def mixing(self, round: int, arms: int) -> float:
         """Less and less."""
         return 1.0 / (1.0 + round)
+
+
+@pytest.mark.parametrize(
+    ("policy", "world", "plain"),
+    [
+        (fucb(SHARES), WORLDS["awake"], True),
+        (tscsf_b(SHARES, eta=20.0), WORLDS["asleep"], True),
+        (ucb1(), WORLDS["beta"], True),
+        (thompson(), WORLDS["beta"], False),  # whose rewards become 0 or 1 by trials
+        (fucb(SHARES), evolve(WORLDS["awake"], feedback=DELAYS["fixed"]), False),
+        (HELD["ars_ucb"], WORLDS["awake"], False),
+        (WEIGHTED["exp3"], WORLDS["awake"], False),
+        (BY_MERIT["drawn"], WORLDS["awake"], False),
+        (ucb1(), evolve(WORLDS["awake"], merit=MERIT), False),  # with regrets by merit
+    ],
+)
+def test_what_is_plain_has_a_loop_of_its_own(
+    policy: Policy, world: Environment, plain: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from evenhand.simulation.compiled import kernel
+
+    used: set[str] = set()
+
+    def noted(name: str) -> Any:
+        loop = getattr(kernel, name)
+
+        def play(*given: Any) -> Any:
+            used.add(name)
+            return loop(*given)
+
+        return play
+
+    for name in ("play", "play_plainly"):
+        monkeypatch.setattr(kernel, name, noted(name))
+    played(monkeypatch, "compiled", policy, world, horizon=20)
+    assert used == {"play_plainly" if plain else "play"}
+
+
+@pytest.mark.parametrize("plays", [0.0, 1e-10, 3e-9, 0.35, 0.1 + 0.2, 2.0, 1e6 / 3])
+def test_a_tolerance_is_the_same_in_billionths(plays: float) -> None:
+    found = rules.billionths(plays)
+    assert found == round(found)
+    assert found / BILLION <= plays < (found + 1.0) / BILLION
+    assert rules.billionths(np.inf) == np.inf
 
 
 def test_many_rewards_under_way(monkeypatch: pytest.MonkeyPatch, blocks: list[int]) -> None:

@@ -227,7 +227,7 @@ def rules_for(policy: PolicyRules, block: tuple[int, int], lanes: slice) -> Rule
         owed=OWED.index(fairness.owed),
         fractions=by_arm(fairness.fractions, block, lanes),
         rates=by_arm(fairness.rates, block, lanes),
-        tolerance=_billionths(fairness.tolerance),
+        tolerance=billionths(fairness.tolerance),
         merit=MERITS.index(merit.kind),
         rate=merit.rate,
         other=merit.other,
@@ -372,7 +372,7 @@ def kept_for(lanes: int, arms: int, checkpoints: int, hindsight: bool) -> Kept:
     return Kept(pulls, earned, np.full((*size, 1), -np.inf), optima, regrets, potential)
 
 
-def _billionths(plays: float) -> float:
+def billionths(plays: float) -> float:
     """The most whole billionths of a play that are no more than some plays."""
     nearest = float(np.floor(plays * BILLION))
     return max(one for one in (nearest - 1.0, nearest, nearest + 1.0) if one / BILLION <= plays)
