@@ -21,6 +21,7 @@ def dataclass(cls: Any = None, *, frozen: bool = False, slots: bool = False, eq:
         return partial(dataclass, frozen=frozen, slots=slots, eq=eq)
     if frozen and slots:  # whose state is set by methods of its own
         return dataclasses.dataclass(frozen=True, slots=True, eq=eq)(cls)
+    cls.__doc__ = cls.__doc__ or cls.__name__  # or else it would be made of a signature, which takes long
     made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots)(cls)
     for name in ("__init__", "__repr__", *(["__eq__"] if eq else []), *(["__hash__"] if eq and frozen else [])):
         if name not in vars(made):

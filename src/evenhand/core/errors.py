@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -129,14 +128,18 @@ class MissingPart(EvenhandError):
 
 def nearest(name: str, known: Iterable[object]) -> str:
     """A hint at the nearest known name, or at all of them where none is near."""
+    from difflib import get_close_matches  # loaded where a name is wrong, as below
+
     names = {str(one).lower(): one for one in known}
-    close = [one for one in difflib.get_close_matches(str(name).lower(), list(names), cutoff=0.5) if _alike(name, one)]
+    close = [one for one in get_close_matches(str(name).lower(), list(names), cutoff=0.5) if _alike(name, one)]
     return f"; did you mean {names[close[0]]!r}?" if close else f"; known: {', '.join(map(str, names.values()))}"
 
 
 def _alike(name: str, known: str) -> bool:
     """Whether a name may be meant: not by letters here and there alone, as in context and count."""
-    both = difflib.SequenceMatcher(None, str(name).lower(), known)
+    from difflib import SequenceMatcher
+
+    both = SequenceMatcher(None, str(name).lower(), known)
     wrong = max(len(str(name)), len(known)) - sum(block.size for block in both.get_matching_blocks())
     longest = both.find_longest_match().size
     return wrong <= 1 or both.ratio() >= 0.7 or longest >= min(3, len(str(name)) - 1, len(known) - 1)

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
-from attrs import frozen
 from numpy.typing import NDArray
 
 from evenhand.core.by_default import by_default
+from evenhand.core.frozen import frozen
 from evenhand.core.parts import Part, part
 from evenhand.core.state import Array, Feedback, Mask, Shape, Unit
 from evenhand.environment.rewards import Rewards

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from attrs import field, frozen
+from attrs import field
 from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.by_default import by_default
 from evenhand.core.errors import DataError, EvenhandError, number_of, shown
+from evenhand.core.frozen import frozen
 from evenhand.core.parts import Part, part
 from evenhand.core.state import Array, Mask
 from evenhand.core.validate import Rows

@@ -8,12 +8,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from attrs import field, frozen
+from attrs import field
 from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.cohorts import Answers
 from evenhand.core.errors import EvenhandError, number_of, shown, there_are
+from evenhand.core.frozen import frozen
 from evenhand.core.parts import Part, build, part, rules_of
 from evenhand.core.state import (
     ALL_AVAILABLE,

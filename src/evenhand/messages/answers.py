@@ -12,12 +12,10 @@ from datetime import UTC, datetime
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal
 
-from annotated_types import Len
-
 from ..core.dataclasses import dataclass
 from ..core.intervals import Claim, Difference
 from .changes import ArmValues
-from .rules import Described
+from .rules import Described, Len
 from .words import Words
 
 #: Media types of a log, by its format.

@@ -11,14 +11,13 @@ from datetime import datetime
 from textwrap import wrap
 from typing import Annotated
 
-from annotated_types import Len
-
 from ..core.dataclasses import dataclass
 from ..core.errors import number_of
 from ..core.numbers import percent
 from . import audit_text as text
 from .answers import Answer, Cost, Missing
 from .lines import BoundLine, ChangeMade, DeficitExcerpt, History, Line, PromiseLine, SegmentLine, StandingAlarm
+from .rules import Len
 from .words import Words
 
 CHART = "share of the rounds since the promise began; tick: promised; orange: missed"

@@ -13,12 +13,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import MISSING, field, fields
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, cast, dataclass_transform, get_args
 
-from annotated_types import MaxLen, MinLen
 from typing_extensions import TypedDict
 
 from ..core.dataclasses import dataclass
 from ..core.errors import EvenhandError, nearest
-from .rules import NAMED, SLICED, ArmName, ArmNames, Described, Nonnegative, Share, Table
+from .rules import NAMED, SLICED, ArmName, ArmNames, Described, MaxLen, MinLen, Nonnegative, Share, Table
 from .words import Words
 
 Shares = Annotated[Mapping[ArmName, Share], MinLen(1), SLICED, NAMED]

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
-from annotated_types import Len
-
 from ..core import html
 from ..core.dataclasses import dataclass
 from ..core.html import Bar
 from ..core.intervals import Claim
 from .answers import Answer
+from .rules import Len
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

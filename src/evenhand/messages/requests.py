@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import field
 from typing import Annotated, Any, ClassVar
 
-from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
-
 from ..core.dataclasses import dataclass
 from .answers import Missing
 from .rules import (
@@ -20,6 +18,12 @@ from .rules import (
     Described,
     Flag,
     Form,
+    Ge,
+    Gt,
+    Le,
+    Lt,
+    MaxLen,
+    MinLen,
     Number,
     Table,
     Whole,

@@ -6,10 +6,9 @@ Annotated types say them; pydantic understands them at the border, and is not im
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Annotated, Any
-
-from annotated_types import Ge, Le, MaxLen, MinLen
 
 from ..core.descriptions import texts
 
@@ -39,6 +38,25 @@ SCOPES = ("administer", "decide", "reward", "read")  # of keys
 def matches(pattern: str, text: object) -> bool:
     """Whether a value is a string that has the form of a name of an allocation or of an idempotency key."""
     return isinstance(text, str) and re.fullmatch(pattern, text) is not None
+
+
+class Limit:
+    """A limit of `annotated_types`, which is loaded where somebody asks: that takes a tenth of ``import Bandit``."""
+
+    __is_annotated_types_grouped_metadata__ = True  # for which pydantic asks
+
+    def __init__(self, kind: str, *values: float) -> None:
+        self.kind, self.values = kind, values
+        vars(self)[kind.lower()] = values[0]  # as there, for `ge` and `le`
+
+    def __iter__(self) -> Iterator[Any]:
+        import annotated_types
+
+        yield getattr(annotated_types, self.kind)(*self.values)
+
+
+Ge, Gt, Le, Lt = (partial(Limit, kind) for kind in ("Ge", "Gt", "Le", "Lt"))
+Len, MaxLen, MinLen = (partial(Limit, kind) for kind in ("Len", "MaxLen", "MinLen"))
 
 
 class Form:

@@ -10,11 +10,9 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
-from annotated_types import MaxLen
-
 from ..core.dataclasses import dataclass
 from ..core.errors import EvenhandError
-from .rules import Described
+from .rules import Described, MaxLen
 
 Word = Annotated[str, MaxLen(40)]
 NOUN = re.compile(r"\b(?:([Aa])n? )?(round|arm)(s?)\b")

@@ -9,13 +9,14 @@ from typing import Any, TypeAlias
 
 import attrs
 import numpy as np
-from attrs import field, frozen
+from attrs import field
 from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.cohorts import Answers, Cohorts
 from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import EvenhandError, InfeasiblePromise, number_of, shown
+from evenhand.core.frozen import frozen
 from evenhand.core.parts import Part, build, part, rules_of
 from evenhand.core.state import (
     Array,

@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from attrs import field, frozen
+from attrs import field
 
 from evenhand.core import validate
 from evenhand.core.by_default import by_default
 from evenhand.core.errors import EvenhandError, shown
+from evenhand.core.frozen import frozen
 from evenhand.core.parts import build, part, rules_of
 from evenhand.core.state import Array, Mask, Observation, State
 from evenhand.policy.custom_merit import as_merit

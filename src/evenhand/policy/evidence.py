@@ -10,10 +10,11 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from attrs import field, frozen
+from attrs import field
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, shown
+from evenhand.core.frozen import frozen
 from evenhand.core.parts import build, part
 from evenhand.core.state import Array, State, Tally
 from evenhand.policy.part import PolicyPart, Traits

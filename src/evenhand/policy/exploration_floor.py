@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from attrs import field, frozen
+from attrs import field
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, shown
+from evenhand.core.frozen import frozen
 from evenhand.core.parts import build, part
 from evenhand.core.state import Observation, Shape, State
 from evenhand.policy.claim import Claim

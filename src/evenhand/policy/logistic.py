@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from attrs import evolve, field, frozen
+from attrs import evolve, field
 
 from evenhand.core import validate
 from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import EvenhandError
+from evenhand.core.frozen import frozen
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Feedback, Observation, Shape, State
 from evenhand.policy.contextual import grown_at, plays_of, shape_of

@@ -6,10 +6,11 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
-from attrs import field, frozen
+from attrs import field
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, shown
+from evenhand.core.frozen import frozen
 from evenhand.core.parts import Part, build, part
 from evenhand.policy.rules import Begins
 

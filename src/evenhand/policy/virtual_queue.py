@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from attrs import field, frozen
+from attrs import field
 
 from evenhand.core import validate
 from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import EvenhandError
+from evenhand.core.frozen import frozen
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Decision, Shape, State
 from evenhand.policy.accounts import BILLION, owed
