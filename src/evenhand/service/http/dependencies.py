@@ -241,7 +241,7 @@ class _Read(Request):
             parsed = asyncio.get_running_loop().run_in_executor(service.parsers, read)
             self.state.body, self.state.message = await parsed
         name = self.path_params.get("name", "")
-        work = work_of(route.name, self.state.body, *service.store.size(name))
+        work = work_of(route.name, self.state.body, partial(service.store.size, name))
         if work > cost:
             await place.take(cost + work)
 

@@ -80,13 +80,13 @@ def _check_fields(where: str, value: Any) -> None:
         raise Refused.at(where, f"has {len(value):,} fields; no message has more than {MAX_UNKNOWN}, see /docs")
 
 
-def work_of(route: str, body: Any, arms: int, features: FeatureSeconds) -> float:
-    """Seconds that the decisions in a body take, as estimated, among so many arms with such features."""
+def work_of(route: str, body: Any, size: Callable[[], tuple[int, FeatureSeconds]]) -> float:
+    """Seconds that the decisions in a body take, as estimated, in an allocation of that size."""
     if route not in ("decide", "lease") or not isinstance(body, dict):
         return 0.0
     rounds, count = body.get("rounds"), body.get("count", 1)
     number = len(rounds) if isinstance(rounds, list) else count if isinstance(count, int) else 1
-    return decision_seconds(number if route == "decide" else STEPS, arms, features, body.get("propensities") is True)
+    return decision_seconds(number if route == "decide" else STEPS, *size(), body.get("propensities") is True)
 
 
 def check_batch(settings: Settings, what: str, number: int) -> None:
