@@ -97,6 +97,11 @@ class _Method(Generic[Arguments, Result]):
 class _Methods:
     """The methods of both clients."""
 
+    url: str
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.url!r})"
+
     def __init_subclass__(cls, run: Run) -> None:
         for name, one in vars(_Methods).items():
             if isinstance(one, _Method):
@@ -184,9 +189,6 @@ class Client(_Methods, run=_at_once):
         given: Any = {"transport": transport, "sleep": sleep, "clock": clock, "notice": notice}
         self._connection = Connection(self.url, key, Limits(timeout, retries, patience, wait), **given)
 
-    def __repr__(self) -> str:
-        return f"Client({self.url!r})"
-
     def __enter__(self) -> Self:
         return self
 
@@ -255,9 +257,6 @@ class AsyncClient(_Methods, run=_awaited):
         self.url = address(url)
         limits = Limits(timeout, retries, patience, wait)
         self._connection = AsyncConnection(self.url, key, limits, transport=transport, sleep=sleep, clock=clock)
-
-    def __repr__(self) -> str:
-        return f"AsyncClient({self.url!r})"
 
     async def __aenter__(self) -> Self:
         return self
