@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -196,3 +197,43 @@ def test_no_item_has_more_than_its_place_in_a_round_of_several_plays() -> None:
     assert "of all plays 'a' can have up to 0.5, and fixed shares gives it 1" in grade(log, {"a": 1.0}).reasons[0]
     assert grade(log, {"a": 0.5, "b": 0.5}).answer == "yes"
     assert "uniform: 1 per play, between" in str(evaluate(log, "uniform"))
+
+
+def clicked(rounds: int, clicks: int) -> Log:
+    """Of two items evenly, with so many clicks on the first and on the second."""
+    rows = {"timestamp": range(rounds), "item_id": ["a", "b"] * (rounds // 2), "propensity_score": 0.5}
+    pairs = np.linspace(0, rounds // 2 - 1, clicks).astype(int)  # all over the log
+    return Log.of(pd.DataFrame(rows | {"click": np.repeat(np.isin(np.arange(rounds // 2), pairs), 2).astype(int)}))
+
+
+@pytest.mark.parametrize(
+    ("clicks", "answer", "reason"),
+    [
+        (
+            3,
+            "with care",
+            "only 3.0 of the plays of fixed shares, which count as 500, have a reward other than 0",
+        ),
+        (20, "yes", ""),
+    ],
+)
+def test_few_clicks_make_a_normal_interval_too_narrow(clicks: int, answer: str, reason: str) -> None:
+    log = clicked(1000, clicks)
+    found = grade(log, {"a": 1.0})
+    assert answer == found.answer
+    assert any(one.startswith(reason) for one in found.reasons) == bool(reason)
+    sequence = evaluate(log, {"a": 1.0}, interval="sequence").grade
+    assert not any("a normal interval is too narrow" in one for one in sequence.reasons)
+
+
+def test_no_click_at_all_is_no_answer() -> None:
+    """Its interval would end far below what 500 plays without a click leave possible."""
+    log = clicked(1000, 3)
+    none = replace(log, reward=log.reward * log.item)
+    found = grade(none, {"a": 1.0})
+    assert found.answer == "no"
+    assert found.reasons[0].startswith("none of the plays of fixed shares, which count as 500, have a reward other tha")
+
+
+def test_rewards_that_never_vary_are_an_answer() -> None:
+    assert grade(replace(clicked(1000, 3), reward=np.ones(1000)), {"a": 1.0}).answer == "yes"

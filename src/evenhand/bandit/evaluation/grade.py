@@ -32,6 +32,7 @@ CHANGED = 0.001  # probability of a difference of the halves as large, were ther
 ESTIMATED = (
     "the propensities were estimated: whatever else the policy looked at biases the estimates, and nothing shows it"
 )
+RARE = 5.0  # rewards other than the usual one, below which a normal interval is too narrow
 GAMMA = 1.2  # factor by which propensities may be off
 
 Answer = Literal["yes", "with care", "no"]
@@ -91,6 +92,8 @@ def graded(target: Followed, kind: str, interval: Interval, unit: str = "") -> G
     if 0.0 < target.effective < FEWEST:
         number = round(target.effective)
         fatal.append(f"{number_of(number, 'play')} {'is' if number == 1 else 'are'} too few")
+    if kind == "normal" and (rare := _rare(target)):
+        (care if other_rewards(target) else fatal).append(rare)
     if CONTRADICTED in interval.premises:
         fatal.append(CONTRADICTED)
     care += [*([] if fatal else _wide(target, interval, unit)), *_crowded(target)]
@@ -139,6 +142,28 @@ def tail_of(weight: Array) -> float:
     Source: Shevtsova, On the absolute constants in the Berry-Esseen inequality, 2010 (0.56).
     """
     return pareto_k(weight) if weight.max() > SPIKE * math.sqrt(float(weight @ weight)) else -math.inf
+
+
+def _rare(target: Followed) -> str:
+    """Why a normal interval is too narrow where nearly all rewards are the same, as of clicks."""
+    number, usual = other_rewards(target), _usual(target)
+    if usual is None or number >= RARE or not target.weight.any():
+        return ""
+    of = f"the plays of {target.name}, which count as {target.effective:,.0f}, have a reward other than {usual:g}"
+    some = f"only {number:.1f}" if number else "none"
+    return f"{some} of {of}: a normal interval is too narrow, a sequence is not"
+
+
+def other_rewards(target: Followed) -> float:
+    """What the plays count as whose reward is not the usual one."""
+    weight = target.weight * (target.log.reward != _usual(target))
+    return float(weight.sum()) ** 2 / max(float(weight @ weight), 1e-300)
+
+
+def _usual(target: Followed) -> float | None:
+    """The reward that more than half of the plays in the log have, though not all."""
+    values, counts = np.unique(target.log.reward, return_counts=True)
+    return float(values[counts.argmax()]) if 1 < 2 * counts.max() / len(target.log.reward) < 2 else None
 
 
 def _wide(target: Followed, interval: Interval, unit: str) -> list[str]:
