@@ -28,8 +28,8 @@ FIRST = {"kind": "deficit_first", "fractions": 0.0}
 QUEUE = {"kind": "virtual_queue", "fractions": 0.0, "eta": "auto"}
 
 
-def of(fairness: Any = FIRST, segments: Any = "country", **options: Any) -> Bandit:
-    policy = {"index": {"kind": "lin_ucb", "radius": 0.3}, "fairness": fairness}
+def of(fairness: Any = FIRST, segments: Any = "country", parts: Any = (), **options: Any) -> Bandit:
+    policy = {"index": {"kind": "lin_ucb", "radius": 0.3}, "fairness": fairness, **dict(parts)}
     return Bandit(ARMS, policy, features=PEOPLE, segments=segments, **options)
 
 
@@ -355,8 +355,9 @@ def test_a_decision_that_is_made_again_knows_its_segment() -> None:
     assert decision.names == ("mate",)
 
 
-def test_a_log_with_segments_replays() -> None:
-    bandit, copy, rng = of(QUEUE), of(QUEUE)._record, np.random.default_rng(5)
+@pytest.mark.parametrize("options", [{}, {"selection": {"kind": "inverse_gap", "gamma": "auto_spread"}}])
+def test_a_log_with_segments_replays(options: dict[str, Any]) -> None:
+    bandit, copy, rng = of(QUEUE, parts=options), of(QUEUE, parts=options)._record, np.random.default_rng(5)
     record = bandit._record
     recorder = Recorder(record)
     for step in range(120):
@@ -374,7 +375,7 @@ def test_a_log_with_segments_replays() -> None:
         bandit.observe(decision.id, reward, now=now)
         replay_rewards(copy, decision.id, reward, (), now)
         replay_memory(copy, recorder.changes())
-    copied = of(QUEUE)
+    copied = of(QUEUE, parts=options)
     copied._record = copy
     assert copied.dump() == bandit.dump()
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from evenhand import EvenhandError, Feedback, Observation, Policy, check_policy
+from evenhand import Bandit, EvenhandError, Features, Feedback, Observation, Policy, check_policy
 from evenhand.core.state import ALL_AVAILABLE, Array, State
+from evenhand.features import Number
 from evenhand.policy.claim import Ranking
 from evenhand.policy.fairness import DeficitBonus, DeficitFirst, NoPromise
 from evenhand.policy.groups import BoundedShares
+from evenhand.policy.hold import HoldFor, PowerSize
 from evenhand.policy.index import EmpiricalMean, Index
 from evenhand.policy.inverse_gap import InverseGap
 from evenhand.policy.part import Traits
@@ -141,9 +144,83 @@ def test_it_passes_the_checks(fairness: Any) -> None:
 
 
 def test_what_cannot_be_is_refused() -> None:
-    with pytest.raises(EvenhandError, match=r"gamma must be a number above 0 or 'auto', got 'big'"):
+    with pytest.raises(EvenhandError, match=r"gamma must be a number above 0, 'auto' or 'auto_spread', got 'big'"):
         InverseGap("big")
     with pytest.raises(EvenhandError, match=r"gamma must be above 0, got 0"):
         InverseGap(0.0)
     with pytest.raises(EvenhandError, match=r"plays must be 1, as one arm is drawn, got 2; use TopM\(plays\)"):
         InverseGap(plays=2)
+
+
+# --- gaps as parts of the spread of scores ----------------------------------------------------------------------------
+
+
+def of_spread(fairness: Any = None, scale: float = 1.0, rounds: int = 60) -> tuple[list[list[float]], State]:
+    """The chances of rounds with random scores of this scale."""
+    policy = Policy(Given(), NoPromise() if fairness is None else fairness, InverseGap("auto_spread"))
+    rng, scores = np.random.default_rng(0), np.random.default_rng(1).random((rounds, 4, 1))
+    state, found = policy.start(4, columns=(0, 1)), []
+    for row in scores:
+        decision = policy.decide(state, Observation(arms=scale * row), rng)
+        assert decision.propensities is not None
+        found.append(decision.propensities.tolist())
+    return found, state
+
+
+def test_by_the_spread_the_chances_by_hand() -> None:
+    found, state = of_spread(rounds=3)
+    scores = np.random.default_rng(1).random((3, 4))
+    assert found[0] == [0.25] * 4
+    for round in (1, 2):
+        mean = np.ptp(scores[:round], axis=1).mean()
+        gamma = 10.0 * math.sqrt(4 * (round + 1) / math.log1p(round + 1))
+        expected = 1.0 / (4.0 + gamma * (scores[round].max() - scores[round]) / mean)
+        expected[scores[round].argmax()] = 0.0
+        expected[scores[round].argmax()] = 1.0 - expected.sum()
+        assert found[round] == pytest.approx(expected)
+    assert state.selection.rounds == 3.0
+
+
+@pytest.mark.parametrize("fairness", [None, VirtualQueue([0.1] * 4, "auto"), DeficitFirst(0.1)])
+@pytest.mark.parametrize("scale", [0.02, 1e-6])
+def test_by_the_spread_the_scale_of_rewards_makes_no_difference(fairness: Any, scale: float) -> None:
+    np.testing.assert_allclose(of_spread(fairness, scale)[0], of_spread(fairness)[0], rtol=1e-6)
+    assert min(map(min, of_spread(scale=scale)[0])) > 0.0
+
+
+def test_by_the_spread_equal_scores_are_drawn_evenly_and_infinite_ones_keep_their_chance() -> None:
+    policy, rng = Policy(Given(), selection=InverseGap("auto_spread")), np.random.default_rng(0)
+    state = policy.start(3, lanes=2, columns=(0, 1))
+    for _ in range(3):
+        decision = policy.decide(state, Observation(arms=np.full((2, 3, 1), 0.4)), rng)
+        np.testing.assert_allclose(decision.inclusion, 1 / 3)
+    seen = Observation(arms=np.array([[[math.inf], [0.2], [0.1]], [[0.4], [0.4], [0.3]]]))
+    for _ in range(3):
+        decision = policy.decide(state, seen, rng)
+        assert (np.asarray(decision.inclusion) > 0.0).all()
+
+
+def test_by_the_spread_it_needs_a_range_and_every_round() -> None:
+    assert Policy(EmpiricalMean(), selection=InverseGap("auto_spread")).bounded
+    with pytest.raises(EvenhandError, match="gamma = 'auto_spread' compares scores in every round"):
+        Policy(EmpiricalMean(), selection=InverseGap("auto_spread"), hold=HoldFor(PowerSize(2.0)))
+    with pytest.raises(EvenhandError, match="must be a number above 0, 'auto' or 'auto_spread', got 'spread'"):
+        InverseGap("spread")
+
+
+def test_a_saved_bandit_goes_on_with_its_spread(tmp_path: Path) -> None:
+    table = {"index": "lin_ucb", "selection": {"kind": "inverse_gap", "gamma": "auto_spread"}}
+    bandit = Bandit(["a", "b"], table, features=Features({"x": Number(0, 1)}), seed=1)
+    rng = np.random.default_rng(0)
+    for now in range(30):
+        x = float(rng.random())
+        decision = bandit.decide({"x": x}, now=float(now))
+        bandit.observe(decision.id, {decision.names[0]: x if decision.names == ("a",) else 0.3}, now=float(now))
+    bandit.save(tmp_path / "bandit.json")
+    again = Bandit.load(tmp_path / "bandit.json")
+    assert again._record.state.selection.rounds == 30.0
+    one, other = (each.decide({"x": 0.5}, now=30.0) for each in (bandit, again))
+    assert one.names == other.names
+    assert one.arms[0].propensity == pytest.approx(other.arms[0].propensity)
+    bandit.add("c")
+    assert bandit.decide({"x": 0.5}, now=31.0).arms[0].propensity is not None

@@ -554,7 +554,7 @@ class Policy(Part):
             may_hold=self._may_hold,
             known=self._known,
             contextual=self.contextual,
-            scaled=gives.scaled or gives.scored,
+            scaled=gives.scaled or gives.scored or self.selection.traits.scaled,
             records=self._overridden("after_decision"),
         )
 

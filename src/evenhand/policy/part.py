@@ -42,7 +42,7 @@ class Traits:
     contextual: bool = False  # an index: whether it goes by features, and needs those of the pull of each reward
     # whether it is for simulations and logs only: what it remembers cannot be written down and read again
     offline: bool = False
-    scaled: bool = False  # a fairness part: whether it needs the spread of the scores in every decision
+    scaled: bool = False  # a fairness part or a selection: whether it needs the spread of the scores in every decision
     scored: bool = False  # a fairness part: whether it needs the scores themselves
     tests_delays: bool = False  # whether it tests if rewards depend on their delay
     # an index: whether it weighs a reward by the probabilities of the round in which it arrives, and so has to be shown

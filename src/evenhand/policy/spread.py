@@ -1,4 +1,4 @@
-"""By how much scores differ, from which ``VirtualQueue(eta="auto")`` takes its scale."""
+"""By how much scores differ: the scale of ``VirtualQueue(eta="auto")`` and of ``InverseGap("auto_spread")``."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Spread:
     rounds: Array  # (…, 1) in which scores were compared
     total: Array  # (…, 1) sum of the differences
     largest: Array  # (…, 1) of them
-    queue: Any  # the memory of the queues themselves; None for none
+    queue: Any  # what the part remembers besides: queues, of gaps a number of columns; None for nothing
 
     @classmethod
     def opened(cls, shape: Shape, queue: Any) -> Spread:
@@ -52,6 +52,12 @@ class Spread:
             self.rounds += 1.0
             self.total += decision.spread
             np.maximum(self.largest, decision.spread, out=self.largest)
+
+    @property
+    def mean(self) -> Array:
+        """(…, 1), ḡ; 0 where no scores differed."""
+        known = self.total > NOISE * self.rounds
+        return np.asarray(np.where(known, self.total / np.maximum(self.rounds, 1.0), 0.0))
 
     def eta(self, rule: str, round: int) -> Array:
         """(…, 1), ``c/ḡ`` in a round, c being 20 or ``√t``; 0 where no scores differed."""
