@@ -39,7 +39,7 @@ def promise_is_kept(policy: Policy, arms: int, rounds: int = ROUNDS) -> None:
     rounds = max(rounds, 2 * int(policy.schedule.rounds(arms)), 0 if policy.merit is None else LEARNED)
     keeping, first = keeping_of(policy, arms, rounds, state), state.tally.pulls
     for round in range(1, rounds + 1):
-        decision = policy.decide(state, seen(policy, state, world), rng)
+        decision = policy.decide(state, seen(policy, state, world, means=means), rng)
         rewards = (world.random((LANES, arms)) < means) & decision.played
         policy.observe(state, heard(decision, rewards), rng)
         if fractions is not None and policy.fairness.promises:
@@ -64,12 +64,19 @@ def started(policy: Policy, arms: int, lanes: int | None = LANES) -> State:
     return policy.start(arms, lanes, columns=COLUMNS if policy.contextual else None)
 
 
-def seen(policy: Policy, state: State, world: np.random.Generator, available: Mask | None = None) -> Observation:
-    """What a policy sees before a decision: features where it goes by them, none of which says anything."""
+def seen(
+    policy: Policy,
+    state: State,
+    world: np.random.Generator,
+    available: Mask | None = None,
+    means: Array | None = None,
+) -> Observation:
+    """What a policy sees before a decision: features where it goes by them, of which the arms' are means if given."""
     if not policy.contextual:
         return Observation(available)
-    shape = state.tally.pulls.shape
-    return Observation(available, world.random((*shape[:-1], COLUMNS[0])), world.random((*shape, COLUMNS[1])))
+    shape = (*state.tally.pulls.shape, COLUMNS[1])
+    arms = world.random(shape) if means is None else np.broadcast_to(means[:, np.newaxis], shape)
+    return Observation(available, world.random((*shape[:-2], COLUMNS[0])), arms)
 
 
 def heard(decision: Decision, rewards: NDArray[Any]) -> Feedback:

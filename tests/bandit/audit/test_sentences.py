@@ -57,7 +57,8 @@ class Account:
         behind = self.behind(round)
         self.due += self.running(round)
         self.paid += self.plays if self.share else 0
-        kept = max(behind, -ahead - (0 if debt == "forgive" else self.lasting))
+        # the ledger counts in billionths of a play
+        kept = max(behind, Fraction(-_billionths(ahead + (0 if debt == "forgive" else self.lasting)), BILLION))
         self.lapsed += kept - behind
         limits = {"forgive": Fraction(0), "cap": Fraction(limit)}
         carried = min(kept, limits.get(debt, kept))
@@ -261,8 +262,9 @@ def check_verdict(audit: Audit) -> int:
     ]
     kept, missed, undecided = (words.count(word) for word in ("kept", "missed", "undecided"))
     text = audit.verdict
-    found = re.match(r"(?:All|Both|The|No promise is known to be missed; it is undecided whether) ", text)
-    waits = re.match(r"[\d,]+ promises? .* not begun", text)
+    found = re.match(r"(?:All|Both|The|(?:It|No promise is known to be missed; it) is undecided whether) ", text)
+    waits = re.match(r"(?:No promise is known to be missed; )?[\d,]+ promises? .* not begun", text)
+    assert "No promise is known to be missed" not in text or not missed
     some = re.match(r"([\d,]+) of ([\d,]+) promises? (?:is|are) kept", text)
     if waits:
         for number, word in ((kept, "kept"), (missed, "missed"), (undecided, "undecided")):
