@@ -198,6 +198,7 @@ def _words(measure: str) -> str:
         measure.replace("_", " ")
         .replace("penalized", "penalised")
         .replace("r regret", "r-regret")
+        .replace("pseudo regret", "pseudo-regret")
         .replace("time averaged", "time-averaged")
     )
 
