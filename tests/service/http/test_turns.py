@@ -8,15 +8,17 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from evenhand.service.http.turns import AHEAD, Turn, Turns
+from evenhand.service.http.turns import AHEAD, RECENT, Turn, Turns
 
 
 class Served:
     """Turns, with the requests in the order in which they began."""
 
-    def __init__(self, share: float = 10.0, room: float = 40.0, pace: float = math.inf) -> None:
+    def __init__(
+        self, share: float = 10.0, room: float = 40.0, pace: float = math.inf, beside: float | None = None
+    ) -> None:
         self.now, self.begun = 0.0, list[str]()
-        self.turns = Turns(share, room, pace, lambda: self.now)
+        self.turns = Turns(share, share if beside is None else beside, room, pace, lambda: self.now)
         self.tasks: dict[str, tuple[Turn, asyncio.Task[None]]] = {}
 
     async def ask(self, *names: str, cost: float = 1.0) -> None:
@@ -75,6 +77,39 @@ def test_a_request_that_is_more_than_a_share_is_alone() -> None:
         assert served.begun == ["ax1", "ax2", "ax3"]
 
     run(test, Served())
+
+
+def test_while_another_key_asks_less_of_a_key_is_under_way() -> None:
+    """Alone ten at a time; beside another key two, until that one has been silent for a while."""
+
+    async def test(served: Served) -> None:
+        await served.ask(*[f"ax{number}" for number in range(30)])
+        assert len(served.begun) == 10
+        await served.ask("bx1")
+        await served.done("bx1")
+        for number in range(8):
+            await served.done(f"ax{number}")
+        assert served.begun[10:] == ["bx1"]  # two are under way
+        await served.done("ax8")
+        assert served.begun[11:] == ["ax10"]
+        served.now += RECENT
+        await served.done("ax9")
+        assert len(served.begun) == 11 + 10
+
+    run(test, Served(beside=2.0))
+
+
+def test_a_request_of_more_than_is_left_beside_another_key_is_alone() -> None:
+    async def test(served: Served) -> None:
+        await served.ask("bx1", "ax1", "ax2")
+        await served.ask("ax3", cost=5.0)
+        assert served.begun == ["bx1", "ax1", "ax2"]
+        await served.done("ax1")
+        assert served.begun == ["bx1", "ax1", "ax2"]  # one more would have room, and this one has not
+        await served.done("ax2")
+        assert served.begun[3:] == ["ax3"]
+
+    run(test, Served(beside=2.0))
 
 
 def test_without_room_the_key_is_next_that_has_had_least() -> None:

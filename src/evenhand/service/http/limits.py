@@ -38,6 +38,7 @@ REQUEST = 5e-4
 BYTE, VALUE = 2e-8, 6e-6  # of a body; 1,000 rewards of unknown arms, 3,000 values, take 20 ms
 READ = {"audit": 4e-3, "events": 4e-3, "allocations": 4e-3, "arms": 2e-3, "metrics": 4e-3}
 SHARE = 0.016  # of a key under way at a time: 32 single decisions, or one larger request
+BESIDE = SHARE / 8  # the same while another key asks: 4 single decisions
 ROOM = 4 * SHARE  # of all keys
 LARGE_ROOM = 2 * SHARE  # two requests of more than a share
 PACE = 1.0  # seconds of work that a key may begin per second, while others ask
@@ -149,7 +150,7 @@ class Quotas:
         self._settings, self._clock = settings, clock
         self._buckets: dict[str, TokenBucket] = {}
         self._requests: Counter[str] = Counter()
-        self._turns = Turns(SHARE, ROOM, PACE), Turns(SHARE, LARGE_ROOM, PACE)
+        self._turns = Turns(SHARE, BESIDE, ROOM, PACE), Turns(SHARE, SHARE, LARGE_ROOM, PACE)
         self._logs: dict[bool, Counter[str]] = {False: Counter(), True: Counter()}
         self._pools = {
             estimate: ThreadPoolExecutor(threads, thread_name_prefix="evenhand-log")

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 AHEAD = 0.004  # seconds of work that a key may begin at once after a pause
+RECENT = 1.0  # seconds for which a key counts as one that asks after its last request
 TINY = 1e-9  # seconds, for sums of rounded numbers
 
 
@@ -39,6 +40,7 @@ class Account:
     queues: dict[str, Queue] = field(default_factory=dict)
     begins: float = 0.0  # when its next request may begin, in seconds
     served: float = 0.0  # what the allocation had that was served last
+    asked: float = 0.0  # when it asked last, in seconds
 
     @property
     def is_here(self) -> bool:
@@ -57,6 +59,9 @@ class Account:
 class Turns:
     """Requests take turns: of each key so much may be under way, and of all keys together; the others wait.
 
+    While another key asks, or has done so a second ago, only ``beside`` of a key may be under way instead of ``share``:
+    a request that comes then waits for that much, at each step of its way on which the others go before it.
+
     Of the keys with requests that wait, the one is next that has had the least work since it began to ask, and of its
     allocations the one that has had the least. So a key waits for what is under way, and not for all that others want.
     While another key is there, a key also begins no more than ``pace`` seconds of work per second, however soon its
@@ -65,8 +70,10 @@ class Turns:
     Source: start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996), by estimated work, for keys and within them.
     """
 
-    def __init__(self, share: float, room: float, pace: float, clock: Callable[[], float] = time.monotonic) -> None:
-        self._share, self._room, self._pace, self._clock = share, room, pace, clock
+    def __init__(
+        self, share: float, beside: float, room: float, pace: float, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._share, self._beside, self._room, self._pace, self._clock = share, beside, room, pace, clock
         self._under_way = self._served = 0.0
         self._accounts: dict[str, Account] = {}
         self._waiting = 0
@@ -91,8 +98,9 @@ class Turns:
 
     def leave(self, turn: Turn) -> None:
         """A request was carried out; others have their turns."""
-        size = min(turn.cost, self._share)
-        self._accounts[turn.key].under_way -= size
+        size, account = min(turn.cost, self._share), self._accounts[turn.key]
+        account.under_way -= size
+        account.asked = self._clock()
         self._under_way -= size
         if self._waiting:
             self.serve()
@@ -120,7 +128,14 @@ class Turns:
     def _may_begin(self, account: Account) -> bool:
         """Whether a key may have its next request under way, too."""
         size = min(account.first().turns[0].cost, self._share)
-        return account.under_way + size <= self._share + TINY and not self._is_early(account)
+        fits = account.under_way + size <= max(size, self._share_of(account)) + TINY
+        return fits and not self._is_early(account)
+
+    def _share_of(self, account: Account) -> float:
+        """How much of a key may be under way."""
+        recent = self._clock() - RECENT
+        others = (one for one in self._accounts.values() if one is not account)
+        return self._beside if any(one.is_here or one.asked > recent for one in others) else self._share
 
     def _is_early(self, account: Account) -> bool:
         """Whether a key has begun so much that others would find no time in between."""
@@ -150,7 +165,8 @@ class Turns:
         """The account of a key; after a pause it has had no less than others. Keys that pause long are forgotten."""
         account = self._accounts.get(key)
         if account is None:
-            idle = [name for name, one in self._accounts.items() if not one.is_here and one.begins <= self._clock()]
+            now, known = self._clock(), self._accounts.items()
+            idle = [name for name, one in known if not one.is_here and max(one.begins, one.asked + RECENT) <= now]
             for name in idle:
                 del self._accounts[name]
             account = self._accounts[key] = Account(self._served)
