@@ -435,25 +435,43 @@ def test_an_own_part_with_rules_of_its_own_is_compiled(monkeypatch: pytest.Monke
     assert blocks
 
 
-def test_it_starts_by_itself_where_it_pays(monkeypatch: pytest.MonkeyPatch, blocks: list[int]) -> None:
-    monkeypatch.setattr(engines, "KERNEL", "not loaded")
-    monkeypatch.setattr(engines, "_seconds", 0.0)
+@pytest.fixture
+def fresh(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
+    """The seconds of a process that has not compiled anything yet."""
+    monkeypatch.setattr(engines, "_loaded", set())
+    monkeypatch.setattr(engines, "_seconds", dict.fromkeys(engines._seconds, 0.0))
+    monkeypatch.setattr(engines, "_kept", lambda loop: False)
+    return engines._seconds
+
+
+def test_it_starts_by_itself_where_it_pays(
+    monkeypatch: pytest.MonkeyPatch, blocks: list[int], fresh: dict[str, float]
+) -> None:
     played(monkeypatch, "auto", ucb1(), WORLDS["awake"])
     assert not blocks
-    monkeypatch.setattr(engines, "_seconds", engines.PAYS)
+    fresh[engines.PLAIN] = engines.PAYS
     played(monkeypatch, "auto", ucb1(), WORLDS["awake"])
     assert blocks
 
 
-def test_it_starts_earlier_where_it_was_compiled_before(monkeypatch: pytest.MonkeyPatch, blocks: list[int]) -> None:
-    monkeypatch.setattr(engines, "KERNEL", "not loaded")
-    monkeypatch.setattr(engines, "_seconds", engines.PAYS_KEPT)
-    monkeypatch.setattr(engines, "_kept", lambda: False)
+def test_it_starts_earlier_where_it_was_compiled_before(
+    monkeypatch: pytest.MonkeyPatch, blocks: list[int], fresh: dict[str, float]
+) -> None:
+    fresh[engines.PLAIN] = engines.PAYS_KEPT
     played(monkeypatch, "auto", ucb1(), WORLDS["awake"])
     assert not blocks
-    monkeypatch.setattr(engines, "_kept", lambda: True)
+    monkeypatch.setattr(engines, "_kept", lambda loop: loop == engines.PLAIN)
     played(monkeypatch, "auto", ucb1(), WORLDS["awake"])
     assert blocks
+
+
+def test_each_loop_has_to_pay(monkeypatch: pytest.MonkeyPatch, blocks: list[int], fresh: dict[str, float]) -> None:
+    fresh[engines.PLAIN] = engines.PAYS
+    played(monkeypatch, "auto", ucb1(), WORLDS["awake"])
+    assert len(blocks) == 1
+    played(monkeypatch, "auto", HELD["ars_ucb"], WORLDS["awake"])  # of the other loop
+    played(monkeypatch, "auto", ucb1(), WORLDS["awake"])  # which is loaded
+    assert len(blocks) == 2
 
 
 def test_draws_that_are_not_numpys_are_left_to_numpy(monkeypatch: pytest.MonkeyPatch, blocks: list[int]) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -41,7 +40,8 @@ from evenhand.theory.baseline import Baseline
 
 #: The environment variable that chooses the engine, and what it may be.
 CHOICE, CHOICES = "EVENHAND_ENGINE", ("auto", "numpy", "compiled")
-KERNEL = "evenhand.simulation.compiled.kernel"
+#: The loops of the kernel.
+GENERAL, PLAIN = "play", "play_plainly"
 #: The bonuses of which the rates are penalties, in the user's unit of reward.
 PRICED = ("hard", "soft")
 #: Queues, whose weights count rewards in the user's unit.
@@ -63,7 +63,10 @@ LONGEST = 100_000
 #: Numbers of arms and lanes that are kept at checkpoints before they are measured: few enough for the cache.
 KEPT = 50_000
 
-_seconds = 0.0  # that NumPy would have taken for what could have been compiled in this process
+#: Seconds that NumPy would have taken for what each loop could have played in this process.
+_seconds = dict.fromkeys((GENERAL, PLAIN), 0.0)
+#: The loops that this process has used.
+_loaded: set[str] = set()
 
 
 @aside
@@ -84,15 +87,17 @@ def engine(
     choice = validate.one_of(CHOICE, os.environ.get(CHOICE, "auto"), CHOICES)
     if choice == "numpy" or not (_installed(choice) and _able(policy, world, recorder)):
         return None
-    if choice == "auto" and not _pays(world):
+    loop = _loop(rules_of(policy), world, recorder)
+    if choice == "auto" and not _pays(loop, world):
         return None
-    if KERNEL not in sys.modules and not _kept():
+    if loop not in _loaded and not _kept(loop):
         tick(COMPILING)
     with interrupts_wait():  # the first call compiles
         from evenhand.simulation.compiled.trusted import trusted
 
         if not trusted():
             return None
+    _loaded.add(loop)
     return Engine(policy, world, recorder, state, rng)
 
 
@@ -147,14 +152,10 @@ class _Run:
         self._rules = rules.rules_for(policy, block, strand.lanes)
         if environment.unit is not None and policy.fairness.owed in PRICED:
             self._rules = self._rules._replace(rates=self._rules.rates / environment.unit.width)
-        binary = _binary(environment.rewards)
-        scaled = environment.unit is not None
-        at_once = self._feedback.kind == "at once" and not policy.hold.halved and not scaled
         measured = {type(metric) for metric, _ in recorder.metrics}
-        trials = policy.score.kind in DRAWN and not binary
-        at_once = at_once and not trials and policy.score.weights is None
+        trials = policy.score.kind in DRAWN and not _binary(environment.rewards)
         remembered = MaxViolation in measured, AdversarialRegret in measured
-        self._counts = rules.counts_for(self._rules, lanes, at_once, trials, *remembered)
+        self._counts = rules.counts_for(self._rules, lanes, _at_once(policy, world), trials, *remembered)
         self._holds = rules.holds_for(policy.hold, arms, lanes)
         self._plans = rules.plans_for(policy.schedule, arms, lanes)
         self._weights = rules.weights_for(policy.score.weights, arms, lanes, int(rounds[-1]))
@@ -168,8 +169,7 @@ class _Run:
         self._kept = rules.kept_for(lanes, arms, checkpoints, hindsight=remembered[1])
         self._world = self._world_of(world, recorder, block)
         self._row, self._done, self._recorded = 0, 0, 0
-        planned = policy.hold.lasts or len(policy.schedule.lengths) > 0
-        self._plain = at_once and not (planned or shares or remembered[1])
+        self._loop = _loop(policy, world, recorder)
 
     def _world_of(self, world: World, recorder: MetricRecorder, block: tuple[int, int]) -> rules.World:
         from evenhand.simulation.compiled.generator import jumps, limits
@@ -226,7 +226,7 @@ class _Run:
             ours = self._rules, self._world, self._counts
             more = self._holds, self._weights, phase, self._plans, self._arrivals
             now = self._draws(stop), self._scratch, self._kept, self._streams, self._rounds[self._recorded :]
-            if self._plain:
+            if self._loop == PLAIN:
                 self._row = kernel.play_plainly(*ours, *now, self._row, self._done)
             else:
                 self._row = kernel.play(*ours, *more, *now, self._row, self._done)
@@ -314,17 +314,31 @@ def _installed(choice: str) -> bool:
     return found
 
 
-def _pays(world: World) -> bool:
-    """Whether compiling pays, with all that could have been compiled before in this process."""
-    global _seconds
-    _seconds += world.horizon * (ROUND + world.lanes * world.environment.arms * ARM) * 1e-9
-    return _seconds >= (PAYS_KEPT if _kept() else PAYS) or KERNEL in sys.modules
+def _pays(loop: str, world: World) -> bool:
+    """Whether compiling a loop pays, with all that it could have played before in this process."""
+    _seconds[loop] += world.horizon * (ROUND + world.lanes * world.environment.arms * ARM) * 1e-9
+    return _seconds[loop] >= (PAYS_KEPT if _kept(loop) else PAYS) or loop in _loaded
 
 
 @cache
-def _kept() -> bool:
-    """Whether something like the kernel has been compiled on this machine."""
-    return any((Path(__file__).parent / "__pycache__").glob("kernel.*.nbi"))
+def _kept(loop: str) -> bool:
+    """Whether something like a loop has been compiled on this machine."""
+    return any((Path(__file__).parent / "__pycache__").glob(f"kernel.*.{loop}-*.nbi"))
+
+
+def _at_once(rules: PolicyRules, world: World) -> bool:
+    """Whether every reward is known at once, as it was earned."""
+    feedback: FeedbackRules = rules_of(world.environment.feedback)
+    changed = rules.score.weights is not None or rules.hold.halved or world.environment.unit is not None
+    trials = rules.score.kind in DRAWN and not _binary(world.environment.rewards)
+    return feedback.kind == "at once" and not (changed or trials)
+
+
+def _loop(rules: PolicyRules, world: World, recorder: MetricRecorder) -> str:
+    """The loop of the kernel that plays."""
+    planned = rules.hold.lasts or rules.schedule.lengths or rules.fairness.merit is not None
+    watched = _by_merit(recorder) or any(isinstance(metric, AdversarialRegret) for metric, _ in recorder.metrics)
+    return PLAIN if _at_once(rules, world) and not (planned or watched) else GENERAL
 
 
 def _able(policy: Policy, world: World, recorder: MetricRecorder) -> bool:
