@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from dataclasses import MISSING, Field, dataclass, fields
 from functools import cache
@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_a
 
 import typer
 
-from evenhand.cli.help import App
+from evenhand.cli.help import App, Group
 from evenhand.cli.options import (
     AsJson,
     Available,
@@ -48,8 +48,22 @@ app = App(
     "Send requests to a running service: decide, reward, audit, change.\n\n"
     "EVENHAND_URL holds its address, and EVENHAND_KEY your API key if the service requires one.",
 )
-changes = App("Change the arms or the promises of an allocation, or close it.")
-app.add_typer(changes, name="change")
+
+
+class Changes(Group):
+    """The commands that make changes, each from its record; made when one of them is asked for, as that takes long."""
+
+    @property
+    def commands(self) -> MutableMapping[str, Any]:
+        """The commands by name."""
+        return _commands()
+
+    @commands.setter
+    def commands(self, found: MutableMapping[str, Any]) -> None:
+        """Typer finds none."""
+
+
+app.add_typer(App("Change the arms or the promises of an allocation, or close it.", Changes), name="change")
 webhooks = App("Send the events of an allocation to webhook URLs, signed.")
 app.add_typer(webhooks, name="webhook")
 
@@ -554,8 +568,17 @@ def _value_of(field: str, given: Any) -> Any:
     return given
 
 
-def _command(name: str, record: type[ChangeRecord]) -> None:
-    """Add the command that makes a change."""
+@cache
+def _commands() -> dict[str, Any]:
+    """The commands that make changes, by name."""
+    group = App("")
+    for name, record in CHANGES.items():
+        _command(group, name, record)
+    return dict(vars(typer.main.get_command(group))["commands"])
+
+
+def _command(group: App, name: str, record: type[ChangeRecord]) -> None:
+    """Add the command that makes a change to a group."""
 
     def command(
         client: Client, name: str, version: int | None, dry_run: bool, again: str | None, **given: Any
@@ -580,11 +603,7 @@ def _command(name: str, record: type[ChangeRecord]) -> None:
     called = name.replace("_", "-")
     examples = "".join(f"\n    evenhand client change {called} {one}" for one in EXAMPLES.get(name, ()))
     command.__name__, command.__doc__ = name, f"{summary(record)}\n\nExamples:{examples}"
-    request(changes)(command)
-
-
-for _name, _record in CHANGES.items():
-    _command(_name, _record)
+    request(group)(command)
 
 
 @request(webhooks, "add")
