@@ -54,11 +54,9 @@ def decide(
     names, places, round = record.arms.names, decision.played.nonzero()[0].tolist(), decision.round
     if len(places) > 1:
         places.sort(key=decision.inclusion.item, reverse=True)  # stable: equal ones stay in the order of the arms
-    wanted = estimate or (available is not None and facts is not None)
-    listed = [names[place] for place in np.flatnonzero(able.arms).tolist()] if wanted else []
-    known: Propensities = {}
+    known: Propensities | None = None
     if estimate:
-        seed = (record.seed, round)
+        seed, listed = (record.seed, round), _listed(able, names)
         known = propensities(record.policy, record.state, able.mask, decision, record.arms.place, seed, listed)
     chances, least = decision.propensities, 0.0
     if chances is not None and able.size > 1 and (chances.item(places[0]) < 1.0 or len(places) > 1):
@@ -69,15 +67,15 @@ def decide(
     apply(record, decision, places, able, now, (), least, chances, pull=pull)
     if chances is not None:
         played = [ArmPropensity(names[place], float(chances.item(place)), 0.0) for place in places]
-    elif known:
+    elif known is not None:
         played = [known[names[place]] for place in places]
     else:
         played = [ArmPropensity(names[place], None, None) for place in places]
     if facts is not None:
         recorded = {
-            "available": None if available is None else listed,
+            "available": None if available is None else _listed(able, names),
             "propensity": None if played[0].propensity is None else [one.propensity for one in played],
-            "stderr": [one.stderr for one in played] if chances is None and known else None,
+            "stderr": [one.stderr for one in played] if chances is None and known is not None else None,
             "least": least or None,
             "silent": silent or None,
             "pull": pull,
@@ -86,8 +84,13 @@ def decide(
         }
         facts["arms"] = [one.arm for one in played]
         facts.update({name: fact for name, fact in recorded.items() if fact is not None})
-    every = tuple(known.values()) if estimate else None
+    every = None if known is None else tuple(known.values())
     return answers.Decision(str(round), round, moment(now), tuple(played), record.version, every)
+
+
+def _listed(able: Available, names: Sequence[str]) -> list[str]:
+    """The names of the arms that can play."""
+    return [names[place] for place in np.flatnonzero(able.arms).tolist()]
 
 
 def decide_many(record: Record, rounds: Sequence[Round], now: float, estimate: bool = False) -> list[answers.Decision]:
@@ -148,8 +151,7 @@ def estimated(record: Record, arms: Sequence[str], available: Iterable[str] | No
     played = np.zeros(len(record.arms), dtype=bool)
     played[[record.arms.place[arm] for arm in arms]] = True
     decision = Decision(before.clock, played, None, able.mask, played)
-    names = [record.names[place] for place in np.flatnonzero(able.arms).tolist()]
-    seed = (record.seed, before.clock)
+    seed, names = (record.seed, before.clock), _listed(able, record.names)
     return propensities(record.policy, before, able.mask, decision, record.arms.place, seed, names)
 
 

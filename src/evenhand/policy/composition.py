@@ -492,8 +492,9 @@ class Policy(Part):
             given: as in `observe`.
         """
         tally, records = state.tally, self.rewards_by_arm or ()
-        pairs: Any = zip(places, rewards, strict=True)
-        for place, reward in pairs if len(places) == 1 else sorted(pairs):  # chance is drawn in the order of the arms
+        # Chance is drawn in the order of the arms.
+        pairs = [(places[0], rewards[0])] if len(places) == 1 else sorted(zip(places, rewards, strict=True))
+        for place, reward in pairs:
             tally.received[place] += 1.0
             tally.rewards[place] += reward
             for slot, record in records:
