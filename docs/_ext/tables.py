@@ -22,7 +22,7 @@ from algorithm_pages import CLAIMS, GROUPS, claims, counted, group_of, legend, l
 from algorithm_pages import escaped as _text
 from algorithm_pages import table as _table
 from evenhand import Environment, Policy, simulate
-from evenhand.algorithms.recommendation import which
+from evenhand.algorithms.recommendation import of_parts, which
 from evenhand.algorithms.registry import ALGORITHMS, Algorithm
 from evenhand.contexts import Categories
 from evenhand.core.glossary import terms
@@ -203,6 +203,7 @@ SITUATIONS = {
     "only sums": {"rewards": "sums", "means": "fixed"},
     "means jump": {"rewards": "late", "means": "jump"},
     "means drift": {"rewards": "late", "means": "drift"},
+    "decisions have features": {"rewards": "late", "means": "fixed", "features": True},
 }
 
 
@@ -218,6 +219,7 @@ def recommendations() -> str:
 
 def _recommended(one: Recommendation) -> str:
     link = f"[`{one.algorithm}`](reference/algorithms/{one.algorithm}.md)"
+    link = f"`{one.algorithm}`" if of_parts(one) else link
     return (f"*{link}*" if "yes" in one.when["explainable"] else link) + "†" * ("evidence" in one.parameters)
 
 

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 import evenhand as eh
+from evenhand.algorithms.build import Surroundings, build_policy
 from evenhand.algorithms.properties import feedback_of, promise_of
-from evenhand.algorithms.recommendation import TABLE, command, recommendations, start
+from evenhand.algorithms.recommendation import TABLE, by_features, command, of_parts, recommendations, start
 from evenhand.algorithms.registry import find
-from evenhand.cli.options import parameters
+from evenhand.cli.options import parameters, policy
 from evenhand.core.errors import ConfigurationError
 from evenhand.messages.questions import QUESTIONS, REPORTED
 
@@ -30,25 +31,38 @@ PROMISES = {"share": "share", "long_run": "share", "price": "share", "chance": "
 
 @pytest.mark.parametrize("one", recommendations(), ids=lambda one: f"{one.algorithm}-{'-'.join(one.when['rewards'])}")
 def test_a_recommendation_is_made_for_what_it_is_recommended_for(one: eh.answers.Recommendation) -> None:
-    entry = find(one.algorithm)
     (promise,) = one.when["promise"]
+    if of_parts(one):
+        made = build_policy(one.parameters, Surroundings(3, columns=(1, 1)))
+        assert made.contextual
+        assert made.promises_shares
+        assert made.repays == (promise != "chance")
+        return
+    entry = find(one.algorithm)
+    assert entry.example().contextual == by_features(one)
     assert promise_of(entry) == PROMISES.get(promise, promise)
     known = feedback_of(entry)
     for rewards in one.when["rewards"]:
         assert set(known) >= NEEDS[rewards]
         for kind in NEEDS[rewards]:
             assert one.parameters.items() >= known[kind].items()
-    assert one.when["means"] == ("fixed",) or "changing" in known or one.parameters["evidence"]["kind"] == "forgetting"
+    changing = "changing" in known or "discount" in one.parameters
+    assert one.when["means"] == ("fixed",) or changing or one.parameters["evidence"]["kind"] == "forgetting"
 
 
 @pytest.mark.parametrize("one", recommendations(), ids=start)
 def test_a_recommendation_starts_as_it_says(one: eh.answers.Recommendation) -> None:
     for reported in REPORTED.options:
         bandit: eh.Bandit = eval(start(one, reported), {"Bandit": eh.Bandit})
-        assert bandit.decide().names
+        assert bandit.decide({"country": "FR"} if by_features(one) else None).names
     words = shlex.split(command(one))
-    assert words[:5] == ["evenhand", "client", "create", "drinks", one.algorithm]
-    assert parameters(words[words.index("--set") + 1 :: 2] if "--set" in words else []) == one.parameters
+    assert words[:4] == ["evenhand", "client", "create", "drinks"]
+    assert ("--features" in words) == by_features(one)
+    if of_parts(one):
+        assert policy(words[4])[0] == one.parameters
+        return
+    assert words[4] == one.algorithm
+    assert parameters([words[at + 1] for at, word in enumerate(words) if word == "--set"]) == one.parameters
 
 
 @pytest.mark.parametrize(
@@ -69,6 +83,17 @@ def test_usual_answers_have_a_recommendation_and_explainable_ones_do_not_draw() 
         assert len(eh.which(*answers)) <= 2
     assert [one.algorithm for one in eh.which("share", "dependent")] == ["f_ts", "fucb"]
     assert eh.which("merit", "sums") == ()
+
+
+def test_with_features_it_is_what_goes_by_them() -> None:
+    for promise in ("share", "long_run", "chance", "merit", "none"):
+        assert all("yes" in one.when["features"] for one in eh.which(promise, features=True))
+        assert eh.which(promise, features=True)
+    assert [one.algorithm for one in eh.which("long_run", features=True)] == [
+        "lin_ts + virtual_queue", "lin_ucb + virtual_queue",
+    ]  # fmt: skip
+    assert [one.algorithm for one in eh.which("none", features=True, explainable=True)] == ["lin_ucb"]
+    assert eh.which("share", "sums", features=True) == ()
 
 
 def test_an_unknown_answer_is_named() -> None:

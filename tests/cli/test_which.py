@@ -13,7 +13,7 @@ from evenhand.cli.main import run
 def test_it_says_what_to_start_with_and_how(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["which", "--promise", "share", "--rewards", "dependent", "--explainable"]) == 0
     assumed, *reason, python, command, more = capsys.readouterr().out.splitlines()
-    assert assumed == "Assumed: means fixed, several no, reported all."
+    assert assumed == "Assumed: means fixed, features no, several no, reported all."
     assert all(len(line) <= 80 for line in reason)
     assert reason[0].startswith("fucb: The arm that is furthest behind goes first")
     assert " ".join(reason).endswith("(experiments: P-2b, C-2d)")
@@ -26,6 +26,19 @@ def test_json_has_the_lines_to_start_with(capsys: pytest.CaptureFixture[str]) ->
     assert run(["which", "--promise", "none", "--rewards", "sums", "--json"]) == 0
     (one,) = json.loads(capsys.readouterr().out)
     assert (one["algorithm"], one["python"]) == ("ars_ucb", 'Bandit(["tea", "coffee", "cocoa"], "ars_ucb")')
+
+
+def test_with_features_it_recommends_what_goes_by_them(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["which", "--promise", "long_run", "--features"]) == 0
+    shown = capsys.readouterr().out
+    assert "\nlin_ts + virtual_queue: A queue of owed plays is weighed" in shown
+    assert "features={'situation':" in shown
+    assert "--features '{situation = " in shown
+    assert "evenhand algorithms" not in shown
+    assert run(["algorithms", "--features", "--json"]) == 0
+    listed = {one["name"] for one in json.loads(capsys.readouterr().out)}
+    assert {"lin_ucb", "lin_ts", "fairx_lin_ts"} <= listed
+    assert not {"fucb", "thompson"} & listed
 
 
 def test_nothing_that_suits_is_said(capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,7 +78,7 @@ def test_what_does_not_report_failures_gets_a_window(capsys: pytest.CaptureFixtu
 def test_piped_answers_are_read_and_the_others_assumed(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sys.stdin", io.StringIO("2\n\n1\n2\n"))
+    monkeypatch.setattr("sys.stdin", io.StringIO("2\n\n1\n1\n2\n"))
     assert run(["which"]) == 0
     shown = capsys.readouterr().out
     assert shown.startswith("Assumed: rewards late, explainable no, reported all.\ntscsf_b: ")
@@ -75,7 +88,7 @@ def test_piped_answers_are_read_and_the_others_assumed(
 
 
 def test_a_terminal_is_asked(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    given = iter([2, 1, 1, 2, 2, 2])
+    given = iter([2, 1, 1, 1, 2, 2, 2])
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     monkeypatch.setattr("typer.prompt", lambda *_, value_proc, **__: value_proc(str(next(given))))
     assert run(["which"]) == 0

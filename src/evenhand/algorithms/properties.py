@@ -8,6 +8,7 @@ import numpy as np
 
 from evenhand.algorithms.registry import Algorithm
 from evenhand.core.state import Observation
+from evenhand.policy.composition import Policy
 
 #: What can be promised, in the order of lists.
 PROMISES = {
@@ -63,12 +64,11 @@ def plays_several(entry: Algorithm) -> bool:
     return "plays" in entry.parameters
 
 
-def decides_by_numbers(entry: Algorithm) -> bool:
+def decides_by_numbers(policy: Policy, arms: int = 2) -> bool:
     """Whether no draw decides, or the probability of each decision is known exactly."""
-    policy = entry.example()
     columns = (1, 1) if policy.contextual else None
-    seen = Observation(None, np.zeros((1, 1)), np.zeros((1, 2, 1))) if policy.contextual else Observation()
-    decision = policy.choose(policy.start(2, 1, columns=columns), seen, np.random.default_rng(0))
+    seen = Observation(None, np.zeros((1, 1)), np.zeros((1, arms, 1))) if policy.contextual else Observation()
+    decision = policy.choose(policy.start(arms, 1, columns=columns), seen, np.random.default_rng(0))
     return decision.propensities is not None
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from evenhand.algorithms.build import Surroundings, build_policy
 from evenhand.algorithms.properties import decides_by_numbers, plays_several
 from evenhand.algorithms.registry import SAMPLE, find
 from evenhand.core.errors import ConfigurationError
@@ -25,10 +26,11 @@ from evenhand.policy.merit import Merit
 class Advice(NamedTuple):
     """A row of the table: an algorithm, and for which promise, rewards and means it is made."""
 
-    algorithm: str
     promise: str
     rewards: Sequence[str]
     why: str
+    algorithm: str = ""
+    parts: Mapping[str, Any] = MappingProxyType({})  # of which it is made in place of an algorithm with a name
     evidence: Sequence[Sequence[str]] = ()  # experiments, each with the first words of its confirmed claim
     means: str = "fixed"
     parameters: Mapping[str, Any] = MappingProxyType({})
@@ -51,6 +53,8 @@ TABLE = tuple(
     Advice(**row)
     for row in tomllib.loads(Path(__file__).with_name("recommendations.toml").read_text("utf-8"))["advice"]
 )
+#: A sample of features.
+FEATURES = {"situation": {"country": {"kind": "category", "levels": ["DE", "FR"]}}}
 #: Parameters of the examples that are more than a sample value.
 SHOWN: dict[str, dict[str, Any]] = {
     "group": {"groups": [{"name": "drinks", "arms": ["tea", "coffee"], "at_least": 0.3}]}
@@ -64,18 +68,25 @@ def recommendations() -> tuple[Recommendation, ...]:
 
 
 def _of(row: Advice) -> Recommendation:
-    entry = find(row.algorithm)
-    needed = [key for key, one in entry.parameters.items() if one.default is one.empty]
-    given = {key: _for_three(key) for key in needed} | SHOWN.get(row.promise, {}) | dict(row.parameters)
+    if row.parts:
+        arms, given = 3, dict(row.parts)
+        policy = build_policy(row.parts, Surroundings(arms, columns=(1, 1)))
+        name, several = " + ".join(one["kind"] for one in row.parts.values()), policy.repays
+    else:
+        entry, name, arms = find(row.algorithm), row.algorithm, 2
+        needed = [key for key, one in entry.parameters.items() if one.default is one.empty]
+        given = {key: _for_three(key) for key in needed} | SHOWN.get(row.promise, {}) | dict(row.parameters)
+        policy, several = entry.example(), plays_several(entry)
     when = {
         "promise": (row.promise,),
         "rewards": tuple(row.rewards),
         "means": (row.means,),
-        "several": ("no", "yes") if plays_several(entry) else ("no",),
-        "explainable": ("no", "yes") if decides_by_numbers(entry) else ("no",),
+        "features": ("yes",) if policy.contextual else ("no",),
+        "several": ("no", "yes") if several else ("no",),
+        "explainable": ("no", "yes") if decides_by_numbers(policy, arms) else ("no",),
     }
     return Recommendation(
-        row.algorithm, given, " ".join(row.why.split()), tuple(dict.fromkeys(name for name, _ in row.evidence)), when
+        name, given, " ".join(row.why.split()), tuple(dict.fromkeys(name for name, _ in row.evidence)), when
     )
 
 
@@ -90,6 +101,7 @@ def which(
     rewards: str = "late",
     means: str = "fixed",
     *,
+    features: bool = False,
     several: bool = False,
     explainable: bool = False,
 ) -> tuple[Recommendation, ...]:
@@ -100,6 +112,7 @@ def which(
             ``"group"``; a least ``"chance"``, a share by ``"merit"``, a ``"reward"``, or ``"none"``.
         rewards: ``"late"`` or at once; ``"dependent"`` delays, or these ``"unnamed"``; only ``"sums"``.
         means: ``"fixed"``, or they ``"jump"`` or ``"drift"``.
+        features: whether each decision has features, such as who asks.
         several: whether several arms play in a round, or arms are sometimes absent.
         explainable: whether decisions must follow from numbers, without draws.
 
@@ -115,7 +128,8 @@ def which(
         >>> print(which("none", means="jump")[0])
         glr_klucb: What was learned is dropped where a test finds a change. (experiments: X-D1)
     """
-    yes_no = {"several": "yes" if several else "no", "explainable": "yes" if explainable else "no"}
+    flags = {"features": features, "several": several, "explainable": explainable}
+    yes_no = {name: "yes" if flag else "no" for name, flag in flags.items()}
     answers = {"promise": promise, "rewards": rewards, "means": means, **yes_no}
     for question in QUESTIONS:
         check(question, answers[question.name])
@@ -147,17 +161,32 @@ def nearest(answers: Mapping[str, str]) -> list[tuple[dict[str, str], Recommenda
 def start(one: Recommendation, reported: str = "all") -> str:
     """The line of Python that starts the recommended algorithm, with sample values."""
     given = "".join(f", {key}={value!r}" for key, value in one.parameters.items())
+    what = f'"{one.algorithm}"{given}'
+    if of_parts(one):
+        what = repr(dict(one.parameters))
+    known = f", features={FEATURES!r}" if by_features(one) else ""
     missing = "" if reported == "all" else f', window={WINDOW}, missing="zero"'
-    return f'Bandit(["tea", "coffee", "cocoa"], "{one.algorithm}"{given}{missing})'
+    return f'Bandit(["tea", "coffee", "cocoa"], {what}{known}{missing})'
 
 
 def command(one: Recommendation, reported: str = "all") -> str:
     """The command that starts it on a running service, with the same values."""
-    given = "".join(f" --set '{key}={toml(value)}'" for key, value in one.parameters.items())
+    given, name = "".join(f" --set '{key}={toml(value)}'" for key, value in one.parameters.items()), one.algorithm
+    if of_parts(one):
+        given, name = "", f"'{toml(dict(one.parameters))}'"
+    given += f" --features '{toml(FEATURES)}'" if by_features(one) else ""
     missing = "never" if reported == "all" else f"zero --window {WINDOW}"
-    return (
-        f"evenhand client create drinks {one.algorithm} --arm tea --arm coffee --arm cocoa --missing {missing}{given}"
-    )
+    return f"evenhand client create drinks {name} --arm tea --arm coffee --arm cocoa --missing {missing}{given}"
+
+
+def of_parts(one: Recommendation) -> bool:
+    """Whether it is made of parts, which are its parameters, and has no name of its own."""
+    return "index" in one.parameters
+
+
+def by_features(one: Recommendation) -> bool:
+    """Whether it needs features."""
+    return "yes" in one.when["features"]
 
 
 def toml(value: Any) -> str:

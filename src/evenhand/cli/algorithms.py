@@ -34,6 +34,7 @@ def algorithms(
             "no arm, or means that change."
         ),
     ] = None,
+    features: Annotated[bool, typer.Option("--features", help="Only those that go by features.")] = False,
     own: Import = None,
     as_json: AsJson = False,
 ) -> None:
@@ -43,6 +44,7 @@ def algorithms(
         evenhand algorithms
         evenhand algorithms fucb
         evenhand algorithms --promise merit --feedback dependent
+        evenhand algorithms --features
         evenhand algorithms --import mine.py
         evenhand algorithms --json
     """
@@ -56,7 +58,9 @@ def algorithms(
         chosen = [
             entry
             for entry in all_algorithms().values()
-            if promise in (None, promise_of(entry)) and (feedback is None or feedback in feedback_of(entry))
+            if promise in (None, promise_of(entry))
+            and (feedback is None or feedback in feedback_of(entry))
+            and (not features or entry.example().contextual)
         ]
     if as_json:
         print_json(as_plain(chosen[0]) if name else [as_plain(entry) for entry in chosen])
@@ -68,7 +72,8 @@ def algorithms(
     elif chosen:
         show_algorithms(chosen, feedback)
     else:
-        note(f"no algorithm with the promise {promise!r} supports {feedback!r} feedback; leave out one of the options")
+        asked = {f"the promise {promise!r}": promise, f"{feedback!r} feedback": feedback, "features": features}
+        note(f"no algorithm is for {' and '.join(text for text, one in asked.items() if one)}; leave out one of them")
 
 
 def as_plain(entry: Algorithm) -> dict[str, Any]:

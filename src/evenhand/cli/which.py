@@ -26,6 +26,7 @@ def which(
     promise: Annotated[str | None, typer.Option(metavar="ANSWER", help=_help("promise"))] = None,
     rewards: Annotated[str | None, typer.Option(metavar="ANSWER", help=_help("rewards"))] = None,
     means: Annotated[str | None, typer.Option(metavar="ANSWER", help=_help("means"))] = None,
+    features: Annotated[bool, typer.Option("--features", help="Each decision has features, such as who asks.")] = False,
     several: Annotated[
         bool, typer.Option("--several", help="Several arms play per round, or arms are absent.")
     ] = False,
@@ -43,11 +44,13 @@ def which(
         evenhand which
         evenhand which --promise share --rewards dependent --explainable
         evenhand which --promise share --reported successes
+        evenhand which --promise long_run --features
         evenhand which --promise none --json
     """
     options = {"promise": promise, "rewards": rewards, "means": means, "reported": reported}
+    flags = {"features": features, "several": several, "explainable": explainable}
     given = {name: value for name, value in options.items() if value is not None}
-    given |= {name: "yes" for name, flag in {"several": several, "explainable": explainable}.items() if flag}
+    given |= {name: "yes" for name, flag in flags.items() if flag}
     if not given and not sys.stdin.isatty():  # without blank lines and those after its end
         given = {one.name: _answer(one, line) for one, line in zip(ASKED, sys.stdin, strict=False) if line.strip()}
     elif not given and not as_json:
@@ -58,19 +61,20 @@ def which(
 
 def _show(answers: dict[str, str], assumed: dict[str, str], as_json: bool) -> None:
     """Print what was assumed, what suits the answers, and how it is started."""
-    from evenhand.algorithms.recommendation import check, command, start, which
+    from evenhand.algorithms.recommendation import check, command, of_parts, start, which
 
     way = answers.pop("reported")
     check(REPORTED, way)
-    several, explainable = (answers[name] == "yes" for name in ("several", "explainable"))
-    found = which(answers["promise"], answers["rewards"], answers["means"], several=several, explainable=explainable)
+    flags = {name: answers[name] == "yes" for name in ("features", "several", "explainable")}
+    found = which(answers["promise"], answers["rewards"], answers["means"], **flags)
     if as_json:
         print_json([{**one.to_json(), "python": start(one, way), "command": command(one, way)} for one in found])
     elif assumed:
         print(textwrap.fill(f"Assumed: {', '.join(f'{name} {answer}' for name, answer in assumed.items())}.", 80))
     for one in () if as_json else found:
         print(textwrap.fill(str(one), 80))
-        print(f"  {start(one, way)}\n  {command(one, way)}\n  evenhand algorithms {one.algorithm}")
+        print(f"  {start(one, way)}\n  {command(one, way)}")
+        print("" if of_parts(one) else f"  evenhand algorithms {one.algorithm}\n", end="")
     if found and way == "successes":
         note("the window is the time in seconds after which no success is expected: replace it by yours")
     if not found:

@@ -35,6 +35,7 @@ QUESTIONS = (
         "Do the arms' mean rewards change?",
         {"fixed": "hardly", "jump": "suddenly, now and then", "drift": "slowly, all the time"},
     ),
+    Question("features", "Does each decision have features, such as who asks, or the price of each arm?", YES_NO),
     Question("several", "Do several arms play in a round, or are arms sometimes absent?", YES_NO),
     Question("explainable", "Must every decision follow from numbers that can be shown, without draws?", YES_NO),
 )

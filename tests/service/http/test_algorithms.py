@@ -76,7 +76,8 @@ def described_parameters(ask: Asking, name: str) -> list[dict[str, Any]]:
 def test_the_first_recommendation_that_suits_every_answer_can_be_created(ask: Asking) -> None:
     answer = ask.get("/v1/algorithms").json()
     usual = {one["name"]: next(iter(one["options"])) for one in answer["questions"]}
-    assert usual == {"promise": "share", "rewards": "late", "means": "fixed", "several": "no", "explainable": "no"}
+    flags = {"features": "no", "several": "no", "explainable": "no"}
+    assert usual == {"promise": "share", "rewards": "late", "means": "fixed", **flags}
     suiting = [one for one in answer["recommendations"] if all(usual[key] in one["when"][key] for key in usual)]
     assert [one["algorithm"] for one in suiting[:2]] == ["f_ts", "fucb"]
     for one in answer["recommendations"]:
@@ -85,4 +86,8 @@ def test_the_first_recommendation_that_suits_every_answer_can_be_created(ask: As
             "algorithm": one["algorithm"],
             "parameters": one["parameters"],
         }
+        if "index" in one["parameters"]:
+            body |= {"algorithm": one["parameters"], "parameters": {}}
+        if one["when"]["features"] == ["yes"]:
+            body["features"] = {"situation": {"new": {"kind": "flag"}}}
         assert (given := ask.post("/v1/allocations?dry_run=true", body)).status_code == 200, (one, given.text)
