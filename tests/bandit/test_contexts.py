@@ -10,6 +10,7 @@ import pytest
 from attrs import frozen
 
 from evenhand import Bandit, EvenhandError, Features, Feedback, Observation, Round, State, StateError, Traits
+from evenhand.bandit import decisions
 from evenhand.bandit.contexts import Contexts, Elsewhere
 from evenhand.bandit.decisions import decide
 from evenhand.bandit.replay import replay_decision, replay_expiry, replay_rewards
@@ -178,6 +179,15 @@ def test_rounds_are_decided_together_as_one_by_one() -> None:
     single = [alone.decide(one.features, available=one.available, now=0.0) for one in rounds]
     assert together.decide_many(rounds, now=0.0) == single
     assert together.dump() == alone.dump()
+
+
+def test_rounds_whose_features_are_not_held_are_decided_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    rounds = [Round(anybody(np.random.default_rng(number))) for number in range(20)]
+    expected = [one.names for one in of(SITUATION).decide_many(rounds)]
+    monkeypatch.setattr(decisions, "HELD", 50)
+    bandit = of(SITUATION)
+    assert sum(one is None for one in decisions.checked_rounds(bandit._record, rounds)) > 5
+    assert [one.names for one in bandit.decide_many(rounds)] == expected
 
 
 def test_a_wrong_round_among_many_decides_none() -> None:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from evenhand.bandit.contexts import Notes, Pull, Seen
     from evenhand.messages.requests import Round
 
+HELD = 1 << 22  # numbers of the features of rounds that are decided together, 32 MiB; of many arms each has as many
+
 
 def decide(
     record: Record,
@@ -102,14 +104,19 @@ def decide_many(record: Record, rounds: Sequence[Round], now: float, estimate: b
 
 
 def checked_rounds(record: Record, rounds: Sequence[Round]) -> list[Seen | None]:
-    """What is seen of rounds, if all can be decided; every fault has a line."""
+    """What is seen of rounds, None of those beyond what is held, if all can be decided; every fault has a line."""
     faults: list[EvenhandError] = []
     seen: list[Seen | None] = []
+    held = 0
     for place, one in enumerate(rounds):
         try:
-            seen.append(checked_round(record, one))
+            found = checked_round(record, one)
         except EvenhandError as error:
             faults.append(error.at("rounds", place))
+        else:
+            parts = () if found is None else (found[0].situation, found[0].arms)
+            held += sum(part.size for part in parts if part is not None)
+            seen.append(found if held <= HELD else None)
     if faults:
         raise EvenhandError.together(faults)
     return seen

@@ -18,11 +18,11 @@ from evenhand.bandit.evaluation.log import read_log
 from evenhand.changes import AddArm
 from evenhand.core.parts import build
 from evenhand.messages.requests import Round
-from evenhand.service.store import Change, Decide, Describe, ReadAudit, Reward, Store
+from evenhand.service.store import Change, Decide, Describe, ReadAudit, Reward, Store, commands
 from evenhand.service.store.commands import PRODUCT
 from evenhand.service.store.compaction import compact
 from evenhand.service.store.database import Database
-from evenhand.service.store.errors import DamagedAllocation
+from evenhand.service.store.errors import DamagedAllocation, TooMuchWork
 from evenhand.service.store.export import write_log
 from evenhand.service.store.repair import export_events, import_events
 from evenhand.service.store.verify import verify
@@ -270,6 +270,23 @@ def test_wide_features_take_a_turn_of_their_own(store: Store) -> None:
     assert arms == 3
     assert Decide(rounds=[Round()] * 12).work(arms, features) > LONG > Decide(rounds=[Round()] * 12).work(arms)
     assert Reward([("1", {"a": 1.0})] * 30).work(arms, features) > LONG > Reward([("1", {"a": 1.0})] * 30).work(arms)
+
+
+def test_decisions_whose_features_take_too_long_are_refused_with_the_number_that_is_not(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    declared = {"situation": {"query": {"kind": "vector", "length": 3}}}
+    assert store.create("search", ["a", "b"], {"index": "lin_ts"}, features=declared, missing="never", seed=1)
+    rounds = [Round({"query": [0.1] * 3})] * 5
+    monkeypatch.setattr(commands, "ENCODING", 0.6)
+    with pytest.raises(TooMuchWork, match=r"take about 3.0 seconds; a request may take 2; request at most 3 at a time"):
+        store.run("search", Decide(rounds=rounds, max_work=500_000))
+    assert store.run("search", Describe()).round == 0
+    assert len(store.run("search", Decide(rounds=rounds[:3], max_work=500_000)).decisions) == 3
+    assert len(store.run("search", Decide(rounds=rounds)).decisions) == 5
+    monkeypatch.setattr(commands, "ENCODING", 2.1)
+    with pytest.raises(TooMuchWork, match="declare fewer columns, or have fewer arms"):
+        store.run("search", Decide(rounds=rounds[:1], max_work=500_000))
 
 
 def test_the_time_of_features_goes_by_the_model() -> None:

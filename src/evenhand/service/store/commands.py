@@ -46,6 +46,7 @@ ESTIMATED = 200  # times as much for each arm where propensities are estimated, 
 REWARD = 2e-5  # seconds of processor time of a reward
 # With features: to encode and to store them, and for each product of two numbers, as with 10 and 384 columns by arm:
 ENCODING, PRODUCT = 1e-4, 2e-9
+LONGEST = 2.0  # seconds that the features of the decisions of a request may take, where work has a limit
 
 
 class FeatureSeconds(NamedTuple):
@@ -258,6 +259,14 @@ class Decide(Command[Decisions]):
             raise TooMuchWork(
                 f"{count:,} decisions among {arms:,} arms{each} are {count * arms * lanes:,} scores; a request may "
                 f"have at most {self.max_work:,}; {remedy}"
+            )
+        seconds = feature_seconds(bandit).decision
+        if self.max_work is not None and count * seconds > LONGEST:
+            most = int(LONGEST / seconds)
+            remedy = f"request at most {most:,} at a time" if most else "declare fewer columns, or have fewer arms"
+            raise TooMuchWork(
+                f"the features of {count:,} decisions among {arms:,} arms take about {count * seconds:.1f} seconds; a "
+                f"request may take {LONGEST:g}; {remedy}"
             )
 
     def _rounds(self) -> Sequence[Round]:
