@@ -22,7 +22,7 @@ from evenhand.changes import Promise
 from evenhand.cli.main import run
 from evenhand.contexts import Categories, Normal
 from evenhand.core.errors import DataError
-from evenhand.evaluation import FixedShares, Log, estimated, evaluate, price, read_log, replay
+from evenhand.evaluation import FixedShares, Log, estimated, evaluate, grade, price, read_log, replay
 from evenhand.features import Category, Flag, Number, Vector
 from evenhand.policy import Index, Traits
 from evenhand.rewards import Linear
@@ -250,6 +250,20 @@ def test_estimates_with_features_are_unbiased_and_surer() -> None:
     assert abs(fixed.value - 0.5) < 4 * fixed.stderr
 
 
+def test_items_that_play_where_they_fit_do_not_drift() -> None:
+    """From the middle of the log on each country mostly gets what it likes, so that the mean of every item rises."""
+    rng, rounds = np.random.default_rng(0), 4000
+    french, later = rng.random(rounds) < 0.5, np.arange(rounds) >= rounds // 2
+    fits = rng.random(rounds) < np.where(later, 0.9, 0.5)
+    rows = {"time": range(rounds), "item": np.where(fits == french, "tea", "mate")}
+    rows |= {"reward": (rng.random(rounds) < np.where(fits, 0.8, 0.2)).astype(int)}
+    rows |= {"propensity": np.where(later, np.where(fits, 0.9, 0.1), 0.5), "country": np.where(french, "FR", "DE")}
+    frame, features = pd.DataFrame(rows), Features({"country": Category(["DE", "FR"], unknown="error")})
+    with_features, without = (grade(Log.of(frame, features=one)) for one in (features, None))
+    assert not any("differ between the first and the second half" in one for one in with_features.reasons)
+    assert any("differ between the first and the second half" in one for one in without.reasons)
+
+
 def test_propensities_that_depend_on_features_are_not_counted() -> None:
     with pytest.raises(DataError, match="was read with features, and chances that depend on them"):
         estimated(crossed(50)[0])
@@ -286,6 +300,9 @@ def test_a_policy_that_goes_by_features_is_replayed_with_them() -> None:
         DataError, match=r"goes by features, and the log was read without: read_log\(path, features=…\)"
     ):
         replay(replace(log, known=None, plays=None), Policy(ByCountry()))
+    for model in ("disjoint", "shared"):
+        with pytest.raises(DataError, match=r"or a table \[features\] in the file .columns.toml beside it"):
+            replay(replace(log, known=None, plays=None), {"index": {"kind": "lin_ucb", "model": model}})
 
 
 def test_late_rewards_are_replayed_with_the_features_of_their_own_play() -> None:

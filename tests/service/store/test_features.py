@@ -12,11 +12,12 @@ import pandas as pd
 import pytest
 from sqlalchemy import text
 
-from evenhand import EvenhandError
+from evenhand import EvenhandError, Features
 from evenhand.bandit import Bandit
 from evenhand.bandit.evaluation.log import read_log
 from evenhand.changes import AddArm
 from evenhand.core.parts import build
+from evenhand.features import Category, Number
 from evenhand.messages.requests import Round
 from evenhand.service.store import Change, Decide, Describe, ReadAudit, Reward, Store, commands
 from evenhand.service.store.commands import PRODUCT
@@ -180,6 +181,19 @@ def test_the_log_has_features_only_when_asked(shop: Store, clock: Clock, tmp_pat
         log = read_log(tmp_path / name, features=FEATURES, missing="zero")
         assert log.known is not None
         assert log.known.situation[:2, 1].tolist() == [0.2, 0.21]
+
+
+def test_numbers_below_0_and_names_like_formulas_come_back_from_a_csv_file(shop: Store, tmp_path: Path) -> None:
+    for age, country in ((-7.5, "=1+1"), (-1e30, "-DE"), (-1e-7, "'=1")):
+        shop.run("shop", Decide(features={"age": age, "country": country}))
+    write_log(shop.database, "shop", tmp_path / "log.csv", features=True)
+    table = pd.read_csv(tmp_path / "log.csv", dtype=str)
+    assert table["age"].tolist() == ["-7.5", "-1e+30", "-1e-07"]  # spreadsheets take these for numbers
+    assert table["country"].tolist() == ["'=1+1", "'-DE", "''=1"]
+    declared = Features({"age": Number(-10, 0), "country": Category(["=1+1", "-DE", "'=1"], unknown="error")})
+    log = read_log(tmp_path / "log.csv", features=declared, missing="zero")
+    assert log.known is not None
+    assert log.known.situation.round(3).tolist() == [[1, 0.25, 1, 0, 0], [1, 0, 0, 1, 0], [1, 1, 0, 0, 1]]
 
 
 def test_a_log_of_an_allocation_without_features_has_none(drinks: Any, lite: Database, tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from evenhand.bandit.evaluation.chances import UNSEEN as NEVER
-from evenhand.bandit.evaluation.chances import mend, without_chance
+from evenhand.bandit.evaluation.chances import chances_change, mend, without_chance
 from evenhand.bandit.evaluation.estimators import mean, snips
 from evenhand.bandit.evaluation.followed import Followed
 from evenhand.bandit.evaluation.intervals import CONTRADICTED
@@ -237,10 +237,15 @@ def _changed(target: Followed, p_value: float) -> list[str]:
 
 
 def drift(target: Followed) -> float:
-    """The p-value of "the items have the same mean rewards in both halves", from their differences; 1 if unknown."""
+    """The p-value of "the items have the same mean rewards in both halves", from their differences; 1 if unknown.
+
+    Where chances went by features, the means of an item are of the situations in which it was played, and say nothing.
+    """
     from scipy.special import chdtrc
 
     log, size = target.log, len(target.log.items)
+    if log.known is not None and chances_change(log):
+        return 1.0
     key = log.item + size * (log.round >= log.rounds // 2)
     plays, sums, squares = (
         np.bincount(key, values, 2 * size).reshape(2, size) for values in (None, log.reward, log.reward**2)

@@ -238,8 +238,9 @@ def read_log(
     Usual other names, such as ``arm`` or ``click``, are recognised; a log that has two of them for the same column
     needs ``columns``. Of further columns those are read that ``features`` declares. Those of the arms are of the item
     that was played, and each item's are the same in all rows; where they are not, ``available`` holds those of all
-    available items, as ``{"tea": {"price": 2.5}}``. In a CSV file an apostrophe before an item that begins with ``=``,
-    ``+``, ``-`` or ``@`` is not a part of its name: `evenhand export` writes it, so that spreadsheets compute nothing.
+    available items, as ``{"tea": {"price": 2.5}}``. In a CSV file an apostrophe before an item or a feature
+    that begins with ``=``, ``+``, ``-`` or ``@`` is not a part of it: `evenhand export` writes it, so that spreadsheets
+    compute nothing.
 
     What is said here is kept beside the file, for ``log.csv`` in ``log.columns.toml``, and holds for the next time.
 
@@ -335,7 +336,9 @@ def _csv(file: TextIO, path: Path, reading: Reading) -> tuple[pd.DataFrame, Inde
         for column, place in zip(cells, places, strict=True):
             column.append(line[place].strip())
     frame = pd.DataFrame(dict(zip(wanted, cells, strict=True)), dtype=object)
-    frame[known["item_id"]] = frame[known["item_id"]].str.replace(QUOTED, "", regex=True)
+    for name in ("item_id", *reading.declared):
+        if name in known:
+            frame[known[name]] = frame[known[name]].str.replace(QUOTED, "", regex=True)
     return frame, np.array(numbers, dtype=np.intp)
 
 

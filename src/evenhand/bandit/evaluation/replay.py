@@ -171,7 +171,8 @@ def replay(
     if made.in_order and events.late:
         raise EvenhandError(f"{name} learns from the round just decided only; the log has rewards that came later")
     if made.contextual and events.known is None:
-        raise DataError(f"{name} goes by features, and {log.source} was read without: read_log(path, features=…)")
+        remedy = "read_log(path, features=…), or a table [features] in the file .columns.toml beside it"
+        raise DataError(f"{name} goes by features, and {log.source} was read without: {remedy}")
     rare = float((events.propensity < accept * (1.0 - 1e-9)).mean())
     within = None if segments is None and not promises else Within.of(log, events.known, made, segments, promises)
     rounds, plays, values = _decided(log, events, made, limits, accept, seed, within)
@@ -216,7 +217,7 @@ def policy_of(
         if isinstance(algorithm, str) and "horizon" in entry_of(algorithm, importing).parameters:
             values = {"horizon": horizon} | values
         lists = {key: by_arm(key, value, log.items) if key in VALUES else value for key, value in values.items()}
-        columns = None if log.known is None else log.known.features.widths
+        columns = (1, 1) if log.known is None else log.known.features.widths  # without, `replay` says what is missing
         made = policy_for(algorithm, lists, log.items, importing=importing, columns=columns)
     if made.plays != 1:
         raise EvenhandError(f"{name} plays {made.plays} items per round; one item per round is replayed")

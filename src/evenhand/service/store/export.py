@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FORMULA = r"\A'*[=+\-@\t\r]"  # with apostrophes before it, so that each is added once and taken away once
+COMPUTED = rf"(?!-[\d.]+(?:e[+-]?\d+)?\Z){FORMULA}"  # of a feature, which may be a number below 0
 MAX_ROUNDS = 5_000  # per piece
 MAX_CHARACTERS = 20_000_000  # of available arms per piece, of which each row has its own copy
 COLUMNS = {
@@ -184,8 +185,9 @@ def _facts(event: Event) -> dict[str, Any]:
 def as_csv(frames: Iterator[pd.DataFrame]) -> Iterator[bytes]:
     """A log as a CSV file, in pieces; names that spreadsheets would take for formulas have an apostrophe in front."""
     for number, frame in enumerate(frames):
-        texts = ["item_id", *frame.columns[len(COLUMNS) :]]
-        frame = frame.assign(**{name: frame[name].str.replace(FORMULA, r"'\g<0>", regex=True) for name in texts})
+        texts = {"item_id": FORMULA, **dict.fromkeys(frame.columns[len(COLUMNS) :], COMPUTED)}
+        quoted = {name: frame[name].str.replace(one, r"'\g<0>", regex=True) for name, one in texts.items()}
+        frame = frame.assign(**quoted)
         # Python quotes strings with a line feed, but a carriage return ends lines for readers, too.
         returns = any(frame[name].str.contains("\r", regex=False).any() for name in texts)
         quoting: Any = csv.QUOTE_NONNUMERIC if returns else csv.QUOTE_MINIMAL
