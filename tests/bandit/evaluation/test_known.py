@@ -163,6 +163,19 @@ def test_what_is_known_after_the_decision_is_no_feature() -> None:
         Log.of(frame, {"liked": "click"}, features=Features({"liked": Flag()}))
 
 
+def test_a_feature_of_items_is_noted_among_those_of_the_situation() -> None:
+    rng = np.random.default_rng(0)
+    item = rng.integers(3, size=60)
+    frame = pd.DataFrame({"time": range(60), "item": np.array(["a", "b", "c"])[item], "reward": 0.5})
+    frame["price"], frame["age"] = np.array([1.0, 2.0, 2.0])[item], rng.integers(2, size=60)
+    features = Features({"price": Number(0, 2), "age": Number(0, 1)})
+    (note,) = Log.of(frame, features=features).notes
+    assert note == "price is the same in all rows of an item: if it is a feature of the items, declare it of the arms"
+    assert Log.of(frame[:14], features=features).notes == ()  # too few to say
+    assert Log.of(frame.assign(price=1.0), features=features).notes == ()
+    assert Log.of(frame, features=Features({"age": Number(0, 1)}, {"price": Number(0, 2)})).notes == ()
+
+
 def test_rows_of_a_decision_have_the_same_situation() -> None:
     rows = {"decision_id": [1, 1], "timestamp": [0, 0], "item_id": ["a", "b"], "reward": [0, 1], "age": [1, 2]}
     with pytest.raises(DataError, match="row 2, column 'age': 2 differs from the first row of the same decision"):

@@ -19,6 +19,7 @@ from evenhand.features.kinds import Feature
 
 FIRST = 10  # faults of cells that an error lists
 MOST = 50_000_000  # numbers of the features of arms
+OFTEN = 5  # plays of an item, on average, from which on it says something that a feature was always the same
 COUNTED = {"cut": "beyond the range", "unknown": "of no declared level", "missing": "missing"}
 
 
@@ -69,9 +70,18 @@ def known(table: Table, features: Features, round: Index, items: tuple[str, ...]
     return Known(features, situation, arms), counts
 
 
-def notes_of(counts: Counts) -> tuple[str, ...]:
-    """What was noted of values."""
-    return tuple(f"{name}: {number_of(times, 'value')} {COUNTED[what]}" for (name, what), times in counts.items())
+def notes_of(counts: Counts, known: Known, round: Index, item: Index) -> tuple[str, ...]:
+    """What was noted of values, and of features of the situation that are the same in all rows of each item."""
+    notes = [f"{name}: {number_of(times, 'value')} {COUNTED[what]}" for (name, what), times in counts.items()]
+    items, first = np.unique(item, return_index=True)
+    place = first[np.searchsorted(items, item)]
+    for name in known.features.situation if len(item) >= OFTEN * len(items) else ():
+        values = known.situation[round][:, list(known.features.places(name))]
+        if (values == values[place]).all() and (values != values[0]).any():
+            notes.append(
+                f"{name} is the same in all rows of an item: if it is a feature of the items, declare it of the arms"
+            )
+    return tuple(notes)
 
 
 def _values(table: Table, name: str, feature: Feature) -> list[Any]:

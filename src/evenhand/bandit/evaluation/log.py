@@ -378,7 +378,7 @@ def _log(frame: pd.DataFrame, reading: Reading, source: str, numbers: Index) -> 
     features = None
     if reading.features is not None:
         features, counts = known_of(table, reading.features, round, items, item)
-        more += notes_of(counts)
+        more += notes_of(counts, features, round, item)
     unsaid = "propensity_score" in known and int(np.isnan(propensity).sum())
     plays = Plays(
         source, items, item, reward, propensity, round, decided, rewarded, open, sets, available, listed, reading,
