@@ -1,9 +1,10 @@
 """What a decision by features and its update cost, beside river, MABWiser and Vowpal Wabbit, in processor time.
 
-LinUCB and LinTS with a θ for every arm, one decision and one reward at a time; lanes of a simulation; and rewards that
-arrive by the thousand. river has no policy by features: a `BayesianLinearRegression` for each arm takes the place of
-one. Vowpal Wabbit has one of its own (`--cb_explore_adf --squarecb`), a row of text for every decision and arm. Nothing
-is timed unless means and widths of river and MABWiser are Evenhand's to 1e-8.
+LinUCB and LinTS with a θ for every arm, one decision and one reward at a time; lanes of a simulation, beside a loop
+over as many of the others; and rewards that arrive by the thousand. river has no policy by features: a
+`BayesianLinearRegression` for each arm takes the place of one. Vowpal Wabbit has one of its own (`--cb_explore_adf
+--squarecb`), a row of text for every decision and arm. Nothing is timed unless means and widths of river and MABWiser
+are Evenhand's to 1e-8.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ PEERS = ("river", "MABWiser", "Vowpal Wabbit")
 PACKAGES = ("evenhand", "numpy", "river", "mabwiser", "vowpalwabbit")
 WORK = 2_000_000  # numbers that the rounds of a turn go through, about
 LANES, BATCH = 200, 10_000
+SIDE_BY_SIDE = [(10, 10), (10, 100), (50, 10)]  # columns and arms of the lanes
+TOGETHER, LOOPED = 20, 3  # rounds of a turn: of all lanes at once, and of one lane after the other
 READ = 50_000  # lines that Vowpal Wabbit has read at most
 CODE = ("evenhand.policy.contextual:LinUCB", "evenhand.policy.contextual:LinTS")
 
@@ -211,11 +214,26 @@ def shown(microseconds: float) -> str:
     return f"{microseconds:.3g}" if microseconds < 1000.0 else f"{microseconds:,.0f}"
 
 
-def lanes(columns: int, arms: int, repeats: int, rounds: int = 20) -> float:
-    """Microseconds of a decision and its update in each of many lanes."""
-    rng, policy = np.random.default_rng(1), lin_ucb()
+def lanes(columns: int, arms: int, repeats: int) -> dict[str, float]:
+    """Microseconds of a decision and its update in each of many lanes, and of a loop over as many of the others."""
+    loops = {
+        name: [make(Data(columns, arms, LOOPED, seed)) for seed in range(LANES)]
+        for name, make in (("river", River), ("MABWiser", MABWiser))
+    }
+    calls: dict[str, tuple[Callable[[], object], int]] = {
+        "LinUCB": (_together(lin_ucb(), columns, arms), TOGETHER),
+        "LinTS": (_together(lin_ts(), columns, arms), TOGETHER),
+        **{name: (partial(_looped, those), LOOPED) for name, those in loops.items()},
+    }
+    taken = medians({name: call for name, (call, _) in calls.items()}, repeats)
+    return {name: 1e6 * taken[name] / rounds / LANES for name, (_, rounds) in calls.items()}
+
+
+def _together(policy: Policy, columns: int, arms: int) -> Callable[[], object]:
+    """Some rounds in all lanes of one state."""
+    rng = np.random.default_rng(1)
     state = policy.start(arms, LANES, columns=(columns, 0))
-    situations = rng.random((rounds, LANES, columns))
+    situations = rng.random((TOGETHER, LANES, columns))
 
     def play() -> None:
         for seen in situations:
@@ -224,17 +242,29 @@ def lanes(columns: int, arms: int, repeats: int, rounds: int = 20) -> float:
             answers = Answers(lane * arms + place, np.zeros(LANES, dtype=np.int64), rng.random(LANES), seen)
             policy.observe(state, Feedback(played, played * 0.5, answers), rng)
 
-    return medians({"lanes": play}, repeats)["lanes"] / rounds / LANES * 1e6
+    return play
+
+
+def _looped(those: list[Any]) -> None:
+    """Some rounds of one after the other."""
+    for one in those:
+        steps(one, LOOPED)
 
 
 def batches(columns: int, repeats: int) -> dict[str, float]:
-    """Milliseconds to learn from many rewards at once, for ten arms."""
+    """Milliseconds to learn from many rewards at once, for ten arms, and to decide once."""
     data = Data(columns, 10, BATCH)
-    calls: dict[str, Callable[[], object]] = {
-        "LinUCB": Ours(lin_ucb(), data).all_at_once,
-        "MABWiser": MABWiser(data).all_at_once,
-    }
+    calls: dict[str, Callable[[], object]] = {}
+    for name, one in (("LinUCB", Ours(lin_ucb(), data)), ("MABWiser", MABWiser(data))):
+        calls[name] = one.all_at_once
+        calls[f"{name} and a decision"] = partial(_and_decide, one, data.situations[0])
     return {name: 1e3 * taken for name, taken in medians(calls, repeats).items()}
+
+
+def _and_decide(one: Any, row: Any) -> None:
+    """Learn, and score the arms once: Evenhand solves when it decides, MABWiser when it learns."""
+    one.all_at_once()
+    one.scores(row)
 
 
 def main(
@@ -255,9 +285,7 @@ def main(
     for columns, arms in SIZES:
         with notes.status(f"timing {columns} columns, {arms} arms"):
             found[columns, arms] = single(columns, arms, repeats)
-            if columns * columns * arms * LANES < 1 << 24:
-                found[columns, arms]["200 lanes"] = lanes(columns, arms, repeats)
-    names = ("LinUCB", "LinTS", "200 lanes", *PEERS, "read before")
+    names = ("LinUCB", "LinTS", *PEERS, "read before")
     rows = [
         (str(columns), f"{arms:,}", *(shown(row[name]) if name in row else "" for name in names))
         for (columns, arms), row in found.items()
@@ -270,16 +298,26 @@ def main(
             if name in row:
                 ratio = own / row[name]
                 aims.append(Aim(f"{where}: at most 3 times Vowpal Wabbit{words}", ratio, ratio <= 3.0))
-    together = {columns: batches(columns, repeats) for columns in (10, 50)}
+    side_by_side = {}
+    for columns, arms in SIDE_BY_SIDE:
+        with notes.status(f"timing {LANES} lanes, {columns} columns, {arms} arms"):
+            side_by_side[columns, arms] = lanes(columns, arms, repeats)
+    lane_names = ("LinUCB", "LinTS", "river", "MABWiser")
+    lane_rows = [
+        (str(d), str(arms), *(shown(row[name]) for name in lane_names)) for (d, arms), row in side_by_side.items()
+    ]
+    together = {columns: batches(columns, repeats) for columns in (10, 50, 200)}
     batch_rows = [(str(columns), *(f"{one:.3g}" for one in row.values())) for columns, row in together.items()]
     publish(
         [
             Table("contexts", "microseconds of a decision and its update", ("columns", "arms", *names), rows),
-            Table("contexts-batches", "ms to learn 10,000 rewards", ("columns", "LinUCB", "MABWiser"), batch_rows),
+            Table("contexts-lanes", "microseconds, in each of 200 lanes", ("columns", "arms", *lane_names), lane_rows),
+            Table("contexts-batches", "ms to learn 10,000 rewards", ("columns", *together[10]), batch_rows),
             aims_table("contexts-aims", aims),
         ],
         {
             "rows": [{"columns": columns, "arms": arms, **row} for (columns, arms), row in found.items()],
+            "lanes": [{"columns": d, "arms": arms, **row} for (d, arms), row in side_by_side.items()],
             "batches": {str(columns): row for columns, row in together.items()},
             "aims": [vars(aim) for aim in aims],
         },
