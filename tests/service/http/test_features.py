@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from typing import Any
 
@@ -88,6 +89,31 @@ def test_a_declaration_without_sense_is_refused(ask: Asking, features: Any, said
     assert answer.status_code == 422
     assert said in answer.text
     assert ask.get(SHOP).status_code == 404
+
+
+#: What a value of a feature may not be, or only of some kinds.
+ODD: list[Any] = [None, "x", "", 1e308, True, [], [1, 2], [1, "x"], [1, None], [1e7, 1], {}, {"a": 1}, "NaN", 5e-324]
+ODD += [10**400, float("nan"), float("inf"), "DE\0"]
+
+
+def test_no_odd_value_is_an_error_of_the_server(ask: Asking) -> None:
+    own = {**FEATURES["situation"], "new": "flag", "query": {"kind": "vector", "length": 2}}
+    features = {**FEATURES, "situation": own, "crosses": [["query", "price"]]}
+    assert ask.post("/v1/allocations", BODY | {"features": features, "segments": "country"}).status_code == 201
+    good: dict[str, Any] = {"age": 3, "country": "DE", "new": True, "query": [1, 2]}
+    asked: list[tuple[str, Any]] = [("decisions", {"features": {**good, name: odd}}) for name in own for odd in ODD]
+    for odd in ODD:
+        asked += [("decisions", {"features": odd}), ("decisions", {"features": good, "arms": odd})]
+        asked += [("decisions", {"rounds": [odd]}), ("decisions", {"features": good, "arms": {"tea": odd}})]
+        asked += [("decisions", {"features": good, "arms": {"tea": {"price": odd}}})]
+        asked += [("changes", {"change": "add", "arm": "mate", "features": odd})]
+        asked += [("changes", {"change": "redeclare", "features": {"situation": {"query": odd}}})]
+        asked += [("changes", {"change": "redeclare", "features": features, "arm_features": {"tea": odd}})]
+    kind = {"Content-Type": "application/json"}
+    found = [(body, ask("POST", f"{SHOP}/{what}", content=json.dumps(body), headers=kind)) for what, body in asked]
+    assert [body for body, answer in found if answer.status_code >= 500 or "Traceback" in answer.text] == []
+    assert sum(answer.status_code in (400, 422) for _, answer in found) > 100
+    assert ask.post(f"{SHOP}/decisions", {"features": good, "arms": PRICES}).status_code == 200
 
 
 def test_an_allocation_without_features_takes_none(drinks: Asking) -> None:
