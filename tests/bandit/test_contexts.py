@@ -523,6 +523,15 @@ def test_an_arm_that_is_brought_back_without_its_features_is_refused_with_the_re
     bandit.decide()
 
 
+@pytest.mark.parametrize("odd", ["x", 1, [1], np.arange(3)], ids=str)
+def test_features_of_arms_in_a_change_must_be_tables(odd: Any) -> None:
+    bandit = Bandit(["tea", "coffee"], SHARED, features=TWO, arm_features=HOT)
+    with pytest.raises(EvenhandError, match="features must be a table of features by name"):
+        bandit.change(AddArm("mate", features=odd))
+    with pytest.raises(EvenhandError, match="arm_features must be a table of features by arm"):
+        bandit.change(Redeclare(TWO, odd))
+
+
 def test_an_arm_may_lack_what_decisions_give_for_others_too() -> None:
     bandit = Bandit(ARMS, {"index": {"kind": "lin_ucb", "model": "shared"}}, features=BOTH, arm_features=PRICES)
     bandit.add("cocoa")

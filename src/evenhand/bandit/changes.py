@@ -149,7 +149,7 @@ def _with_arm(record: Record, change: AddArm) -> Plan:
 def _check_features(record: Record, values: Any, remedy: str) -> None:
     """Refuse features of an arm that are not as they are declared, or without which later decisions would fail."""
     if record.contexts is not None:
-        record.contexts.check_arm(values or {}, np.flatnonzero(record.arms.active).tolist(), remedy)
+        record.contexts.check_arm({} if values is None else values, np.flatnonzero(record.arms.active).tolist(), remedy)
     elif values is not None:
         raise EvenhandError("must be left out: this bandit was made without features", "features")
 

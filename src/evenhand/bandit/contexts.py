@@ -12,7 +12,7 @@ import numpy as np
 from evenhand.bandit.arms import Arms, Available
 from evenhand.bandit.segments import Segments
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError, StateError
+from evenhand.core.errors import EvenhandError, StateError, shown
 from evenhand.core.state import Array, Mask, Observation
 from evenhand.features import Features
 from evenhand.features.declaration import as_features
@@ -74,10 +74,7 @@ class Contexts:
             name = "segments" if arms is None else "arm_features"
             raise EvenhandError("needs a declaration of the features, features=Features(…)", name)
         declared = declared_by(features)
-        given = {} if arms is None else arms
-        if not isinstance(given, Mapping):
-            raise EvenhandError(f"must be a table of features by arm, got {given!r}", "arm_features")
-        contexts = cls(declared, checked(declared, given, Arms(tuple(names))))
+        contexts = cls(declared, checked(declared, {} if arms is None else arms, Arms(tuple(names))))
         contexts.segments = None if segments is None else Segments(segments, declared, len(names))
         return contexts
 
@@ -271,8 +268,10 @@ class Contexts:
         return contexts
 
 
-def checked(features: Features, given: Mapping[str, Any], arms: Arms) -> list[dict[str, Any]]:
+def checked(features: Features, given: Any, arms: Arms) -> list[dict[str, Any]]:
     """The values of features that arms have, in the order of the arms."""
+    if not isinstance(given, Mapping):
+        raise EvenhandError(f"must be a table of features by arm, got {shown(given)}", "arm_features")
     faults: list[EvenhandError] = []
     for arm, values in given.items():
         arms.check(arm)
