@@ -318,3 +318,27 @@ def test_a_log_is_read_with_the_features_that_stand_beside_it(
     assert "The model is a ridge regression for each arm; 2 contexts were weighed." in capsys.readouterr().out
     assert cli.run(["price", str(path), "--promise", "0.4", "--start", "drinks"]) == 2
     assert "--start begins with counts, which have no features" in capsys.readouterr().err
+
+
+def test_columns_are_declared_as_features_by_their_names(capsys: pytest.CaptureFixture[str]) -> None:
+    draws, lines = random.Random(2), ["time,item,click,propensity,country,age"]
+    for second in range(1000):
+        item, country = draws.choice(["tea", "mate"]), draws.choice(["DE", "FR"])
+        bought = draws.random() < (0.8 if (item == "tea") == (country == "FR") else 0.2)
+        lines.append(f"{second},{item},{int(bought)},0.5,{country},{draws.randint(18, 80)}")
+    Path("shop.csv").write_text("\n".join(lines))
+    learner = ("--algorithm", "lin_ucb", "--set", "radius=0.2", "--json")
+    assert cli.run(["evaluate", "shop.csv", *learner]) == 2
+    assert "or a table [features] in the file .columns.toml beside it" in capsys.readouterr().err
+    assert cli.run(["evaluate", "shop.csv", "--features", "country, age", *learner]) == 0
+    assert json.loads(capsys.readouterr().out)["replay"]["reward"] > 0.7
+    assert 'levels = ["DE", "FR"]' in Path("shop.columns.toml").read_text(encoding="utf-8")
+    assert cli.run(["price", "shop.csv", "--features", "country", "--promise", "0.3"]) == 0
+    assert "the choices of a linear model would earn 0." in capsys.readouterr().out
+    for names, says in [("contry", "shop.csv has no column 'contry'; did you mean 'country'?"),
+                        ("country,click", "is the reward, which is not known before the decision, and no feature"),
+                        ("propensity", "--features.propensity is 0.5 in every row, which says nothing")]:  # fmt: skip
+        assert cli.run(["evaluate", "shop.csv", "--features", names, "--shares", "uniform"]) == 2
+        assert says in capsys.readouterr().err
+    assert cli.run(["evaluate", "none.csv", "--features", "age", "--shares", "uniform"]) == 2
+    assert capsys.readouterr().err == "evenhand: there is no file none.csv\n"

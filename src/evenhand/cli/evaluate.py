@@ -77,6 +77,7 @@ def evaluate(
         ),
     ] = None,
     column: options.Columns = None,
+    features: options.LogFeatures = None,
     seed: options.Seed = 0,
     own: options.Import = None,
     as_json: options.AsJson = False,
@@ -93,6 +94,7 @@ def evaluate(
         evenhand evaluate foreign.csv --estimate --shares uniform
         evenhand evaluate log.parquet --shares tea=0.2,coffee=0.8 --missing zero --estimator snips --strict
         evenhand evaluate log.csv --algorithm fucb --set fractions=0.01 --json
+        evenhand evaluate log.csv --features country,age --algorithm lin_ucb
         evenhand evaluate sales.csv --column reward=euros --algorithm ucb1 --rewards 0,250
         evenhand evaluate log.csv --algorithm "{ index = 'mine:KLUCB' }"
     """
@@ -114,6 +116,7 @@ def evaluate(
             "interval": interval,
         }
         reading: dict[str, Any] = {"window": window, "missing": missing, "rewards": limits, "rounds": each}
+        reading["features"] = options.features(logs[0], features)
         read = [read_log(log, names, **reading, kept=False) for log in logs]
         read = [estimated(log) if estimate and not log.has_propensities else log for log in read]
         whole, title = read[0] if len(read) == 1 else balanced(read), ", ".join(map(str, logs))

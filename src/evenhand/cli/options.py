@@ -9,11 +9,14 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from evenhand.core.errors import ConfigurationError, EvenhandError, number_hint
+from evenhand.core.errors import ConfigurationError, EvenhandError, nearest, number_hint
+
+if TYPE_CHECKING:
+    from evenhand.features.declaration import Features
 
 
 def import_own(sources: list[str] | None) -> list[str] | None:
@@ -70,6 +73,14 @@ Columns = Annotated[
         "--column",
         metavar="COLUMN=NAME",
         help="What a column is and its name in the file, such as reward=bought; can be repeated. Kept beside the file.",
+    ),
+]
+LogFeatures = Annotated[
+    str | None,
+    typer.Option(
+        "--features",
+        metavar="NAME,…",
+        help="Columns that are features of the situation, declared by what the file has in them. Kept beside the file.",
     ),
 ]
 Missing = Annotated[
@@ -220,6 +231,28 @@ def pair(option: str, form: str, example: str, text: str, *, last: bool = False)
 def columns(given: Sequence[str] | None) -> dict[str, str]:
     """The names of the columns of a log, by role."""
     return dict(pair("--column", "COLUMN=NAME", "reward=bought", text) for text in given or [])
+
+
+def features(log: Path, given: str | None) -> Features | None:
+    """The declaration of columns of a log, by what is in them."""
+    if given is None:
+        return None
+    import pandas as pd
+
+    from evenhand.features.declaration import Features
+
+    names = [name.strip() for name in given.split(",")]
+    try:
+        frame = pd.read_parquet(log) if log.suffix == ".parquet" else pd.read_csv(log)
+    except (OSError, ValueError):
+        return None  # what is wrong with the file is said when it is read
+    for name in names:
+        if name not in frame:
+            raise ConfigurationError(f"--features: {log} has no column {name!r}{nearest(name, list(frame))}")
+    try:
+        return Features.of(frame[names])
+    except EvenhandError as error:
+        raise error.at("--features") from None
 
 
 @contextmanager

@@ -42,6 +42,7 @@ def price(
         int | None, typer.Option(min=1, help="Rounds to simulate. Default: as many as the log has, up to 20,000.")
     ] = None,
     column: options.Columns = None,
+    features: options.LogFeatures = None,
     missing: options.Missing = None,
     window: options.Window = None,
     rewards: options.LogRewards = None,
@@ -82,7 +83,8 @@ def price(
         if Path(source).suffix in (".csv", ".parquet"):
             from evenhand.bandit.evaluation.log import read_log
 
-            log = read_log(source, options.columns(column), **said, kept=False)  # type: ignore[arg-type]
+            declared = options.features(Path(source), features)
+            log = read_log(source, options.columns(column), features=declared, **said, kept=False)  # type: ignore[arg-type]
             if start is not None and log.known is not None:
                 raise ConfigurationError(
                     "--start begins with counts, which have no features: make a bandit that learns"
