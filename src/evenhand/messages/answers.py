@@ -527,8 +527,8 @@ class KindParameter(Answer):
     """A parameter of a kind."""
 
     name: str  # of the parameter
-    # `numbers`: a list of numbers; `value`: a string, list or table
-    type: Literal["number", "integer", "boolean", "string", "numbers", "value"]
+    # `numbers` and `names`: a list of these; `value`: a string, list or table
+    type: Literal["number", "integer", "boolean", "string", "numbers", "names", "value"]
     required: bool  # whether a table of this kind must have it
     default: Any  # its value where it is left out; null for none
     description: str  # what it means
@@ -570,6 +570,7 @@ class AlgorithmInfo(Answer):
     # the parameters that it needs beside the defaults; none of these: rewards that are immediate
     made_for: Mapping[Literal["delayed", "dependent", "anonymous", "changing"], Mapping[str, str]]
     parameters: tuple[AlgorithmParameter, ...]  # beside those of every allocation, such as `plays`
+    by_features: bool  # whether it goes by features, and so needs that some are declared
 
 
 @dataclass(frozen=True)
@@ -605,6 +606,7 @@ class Algorithms(Answer):
     questions: tuple[Question, ...] = ()  # in the order in which they are asked
     # those recommended, the better ones first: the first two whose `when` has the answer to every question are shown
     recommendations: tuple[Recommendation, ...] = ()
+    features: tuple[Kind, ...] = ()  # the kinds of features that can be declared
 
 
 @dataclass(frozen=True)

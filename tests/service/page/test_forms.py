@@ -287,3 +287,90 @@ def test_the_form_says_where_nothing_is_made_for_the_answers(server: Server, vis
         page.get_by_label("Do the arms' mean rewards change?").select_option("jump")
         page.get_by_label("How is it kept?").select_option("share")
         expect(chosen).to_have_attribute("value", "fair_glr")
+
+
+# --- features and segments --------------------------------------------------------------------------------------------
+
+
+def feature(page: Page, number: int, name: str, kind: str, of: str = "situation") -> Locator:
+    """Another feature, with its name and kind; its fields."""
+    page.get_by_role("button", name=f"Add a feature of the {of}").click()
+    page.get_by_label(f"Name of feature {number}").fill(name)
+    page.get_by_label(f"Kind of feature {number}").select_option(kind)
+    return page.get_by_role("group", name=f"Feature {number},")
+
+
+def test_features_and_segments_are_declared(server: Server, visiting: Visiting) -> None:
+    with visiting() as seen:
+        page = seen.open()
+        said = begin(page, "gateway", ["small", "large"], "A minimum share of the rounds for some arms")
+        levels = [f"level, or number {place}" for place in range(50)]
+        feature(page, 1, "language", "category").get_by_role("textbox", name="levels").fill("\n".join(levels))
+        feature(page, 2, "new", "flag")
+        words = feature(page, 3, "words", "number")
+        words.get_by_role("textbox", name="low").fill("0")
+        words.get_by_role("textbox", name="high").fill("2000,5")
+        feature(page, 4, "x" * 100, "vector", "arms").get_by_role("textbox", name="length").fill("3")
+        page.get_by_label("Count rounds").select_option(label="words")
+        page.get_by_label("Cuts").fill("100; 500")
+        assert overflow(page) == 0
+        page.get_by_label("Promised, %").first.fill("20")
+        expect(said).to_contain_text("Can be kept")
+        assert page.locator(".advice strong").all_inner_texts() == ["lin_ucb + deficit_first"]
+        page.get_by_role("button", name="Create the allocation").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("gateway")
+        made = described(server, "gateway")
+        situation = made["features"]["situation"]
+        assert situation["language"] == {"kind": "category", "levels": levels, "unknown": "other"}
+        assert situation["new"] == {"kind": "flag"}
+        assert situation["words"] == {"kind": "number", "low": 0.0, "high": 2000.5, "missing": None}
+        assert made["features"]["arms"] == {"x" * 100: {"kind": "vector", "length": 3}}
+        assert made["segments"] == {"feature": "words", "cuts": [100, 500]}
+        assert made["algorithm"]["fairness"] == {"kind": "deficit_first"}
+        assert made["parameters"] == {"fractions": [0.2, 0.0]}
+
+
+def test_faults_of_features_stand_at_their_fields(visiting: Visiting) -> None:
+    with visiting() as seen:
+        seen.pardoned.append("422")
+        page = seen.open()
+        begin(page, "faulty", ["small", "large"], "Nothing: the best arms get all")
+        country = feature(page, 1, "Länge & Co.", "category").get_by_role("textbox", name="levels")
+        country.fill("DE, DE")
+        age = feature(page, 2, "age", "number")
+        age.get_by_role("textbox", name="low").fill("5")
+        age.get_by_role("textbox", name="high").fill("1")
+        says(country, "Number 2 is 'DE' again; name each level once. the names; whole numbers are taken as names.")
+        high = age.get_by_role("textbox", name="high")
+        says(high, "Must be above low (5), by a finite number, got 1. what becomes 1; above low.")
+        expect(age.get_by_role("textbox", name="low")).to_have_attribute("aria-invalid", "false")
+        high.fill("90")
+        country.fill("DE, FR")
+        page.get_by_label("Count rounds").select_option(label="age")
+        says(page.get_by_label("Cuts"), "Must be numbers between 5 and 90 in increasing order, got [].")
+        page.get_by_label("Cuts").fill("30")
+        expect(page.get_by_label("Cuts")).to_have_attribute("aria-invalid", "false")
+        feature(page, 3, "age", "flag")
+        says(page.get_by_label("Name of feature 3"), "Another feature has this name.")
+        page.get_by_role("button", name="Create the allocation").click()
+        expect(page.get_by_role("heading", level=1)).to_have_text("New allocation")
+        page.get_by_label("Name of feature 3").fill("<b>new</b>")
+        expect(page.get_by_label("Name of feature 2")).to_have_attribute("aria-invalid", "false")
+        assert overflow(page) == 0
+
+
+def test_features_decide_what_is_recommended_and_can_be_chosen(visiting: Visiting) -> None:
+    with visiting(viewport=PHONE) as seen:
+        page = seen.open()
+        begin(page, "wide", ["tea", "coffee"], "Nothing: the best arms get all")
+        shown, algorithm = page.locator(".advice strong"), page.get_by_label("Algorithm")
+        options = "select => [...select.options].map(({ value }) => value)"
+        assert shown.all_inner_texts() == ["thompson", "ucb1"]
+        assert "lin_ts" not in algorithm.evaluate(options)
+        feature(page, 1, "new", "flag")
+        expect(shown.first).to_have_text("lin_ts")
+        expect(algorithm).to_have_value("lin_ts")
+        assert {"lin_ucb", "logistic_ts", "ucb1"} <= set(algorithm.evaluate(options))
+        assert overflow(page) == 0
+        page.get_by_role("button", name="Remove feature 1").click()
+        expect(algorithm).to_have_value("thompson")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ELSEWHERE = ("plays", "free_start")
 #: Types of parameters by their annotations; all others are values such as tables.
 TYPES: dict[str, Any] = {"float": "number", "int": "integer", "bool": "boolean", "str": "string", "PerArm": "per_arm"}
-TYPES_OF_KINDS: dict[str, Any] = {**TYPES, "Array": "numbers"}
+TYPES_OF_KINDS: dict[str, Any] = {**TYPES, "Array": "numbers", "tuple[str, ...]": "names"}
 #: The slot of parameters that are tables of a registered kind, by their annotations.
 SLOTS = {"MeritLike": "merit"}
 
@@ -42,7 +42,8 @@ def described() -> answers.Algorithms:
     from evenhand.algorithms.registry import algorithms as registered
 
     entries = tuple(_algorithm(entry) for _, entry in sorted(registered().items()))
-    return answers.Algorithms(entries, QUESTIONS, recommendations())
+    features = tuple(_kind(name, cls) for name, cls in kinds("feature").items())
+    return answers.Algorithms(entries, QUESTIONS, recommendations(), features)
 
 
 def _algorithm(entry: Algorithm) -> answers.AlgorithmInfo:
@@ -53,7 +54,8 @@ def _algorithm(entry: Algorithm) -> answers.AlgorithmInfo:
     parameters = tuple(
         _parameter(one, help_of.get(name, "")) for name, one in entry.parameters.items() if name not in ELSEWHERE
     )
-    return answers.AlgorithmInfo(entry.name, entry.summary, promise=entry.promise, parameters=parameters, **about)
+    about |= {"promise": entry.promise, "parameters": parameters, "by_features": entry.example().contextual}
+    return answers.AlgorithmInfo(entry.name, entry.summary, **about)
 
 
 def _parameter(one: inspect.Parameter, description: str) -> answers.AlgorithmParameter:

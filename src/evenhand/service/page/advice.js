@@ -8,6 +8,19 @@ export const usual = (questions) => Object.fromEntries(questions.map(({ name, op
 export const suiting = (recommendations, answers) => recommendations
   .filter(({ when }) => Object.entries(answers).every(([question, answer]) => when[question].includes(answer))).slice(0, 2);
 
+// Policies of parts that are recommended, described as algorithms are; they take the shares of the arms.
+export const ofParts = (recommendations) => recommendations.filter(({ parameters }) => 'index' in parameters)
+  .map(({ algorithm, why, parameters: parts }) => ({
+    name: algorithm,
+    summary: `A policy of parts: ${why}`,
+    promises: 'share',
+    promise: 'the shares of the rounds that its arms are promised.',
+    made_for: {},
+    parameters: [{ name: 'fractions', required: true, kinds: [] }],
+    by_features: true,
+    parts: { ...parts, fairness: Object.fromEntries(Object.entries(parts.fairness).filter(([name]) => name !== 'fractions')) },
+  }));
+
 // What can be answered to the question about the promise, of the kind of promise that the form has chosen.
 export function promisesOf(kind, { questions, recommendations, algorithms }) {
   const kindOf = (option) => {

@@ -1,8 +1,9 @@
 // A form for a new allocation.
 import { ReadOnly, administers } from './access.js';
-import { Advice, promisesOf, suiting, textsFor, usual } from './advice.js';
+import { Advice, ofParts, promisesOf, suiting, textsFor, usual } from './advice.js';
 import { Draft, UNITS } from './draft.js';
 import { Fault, describedBy } from './faults.js';
+import { FeatureFields } from './features.js';
 import { ArmFields, Preview, WordFields, newArm } from './fields.js';
 import { GroupFields } from './groups.js';
 import { link } from './route.js';
@@ -60,6 +61,10 @@ export class Create extends Form {
     name: '',
     arms: [newArm(), newArm()],
     groups: [],
+    features: [],
+    feature_kinds: [],
+    segments: null,
+    cuts: '',
     algorithms: [],
     questions: [],
     recommendations: [],
@@ -88,7 +93,9 @@ export class Create extends Form {
     const loading = (this.loading = new AbortController());
     try {
       const listed = await this.props.service.get('v1/algorithms', loading.signal);
-      this.setState({ ...listed, answers: usual(listed.questions) }, () => this.set(this.promising(this.state.promise)));
+      const { features: feature_kinds, ...more } = listed;
+      more.algorithms = [...more.algorithms, ...ofParts(more.recommendations)];
+      this.setState({ ...more, feature_kinds, answers: usual(listed.questions) }, () => this.set(this.promising(this.state.promise)));
     } catch (error) {
       if (!loading.signal.aborted) this.setState({ error: { message: `The algorithms could not be loaded: ${error.message}` } });
     }
@@ -107,21 +114,28 @@ export class Create extends Form {
     return new Draft(this.state);
   }
 
-  // The recommendations for the answers; whether several arms play is known from their number.
-  suits(answers) {
-    const several = Number(this.state.plays) > 1 ? 'yes' : 'no';
-    return suiting(this.state.recommendations, { ...answers, several });
+  // The recommendations for the answers; whether several arms play, and there are features, is known from their number.
+  suits(answers, { plays, features } = this.state) {
+    const known = { several: Number(plays) > 1 ? 'yes' : 'no', features: features.length > 0 ? 'yes' : 'no' };
+    return suiting(this.state.recommendations, { ...answers, ...known });
   }
 
   // Other answers, and the algorithm that suits them, if one does.
-  answered(change) {
+  answered(change, state = this.state) {
     const answers = { ...this.state.answers, ...change };
-    const [first] = this.suits(answers);
+    const [first] = this.suits(answers, state);
     return { answers, ...(first && this.using(first)) };
   }
 
   using(one) {
     return { algorithm: one.algorithm, texts: { ...this.state.texts, ...textsFor(one) } };
+  }
+
+  // Other features; with the first one, and without the last one, another algorithm suits.
+  knowing(change) {
+    const state = { ...this.state, ...change };
+    const other = state.features.length > 0 !== this.state.features.length > 0;
+    this.set({ ...change, ...(other && this.answered({}, state)) });
   }
 
   // Another kind of promise, with the first answer that it has.
@@ -179,7 +193,9 @@ export class Create extends Form {
     const { answers } = this.state;
     const suits = this.suits(answers);
     const use = (name) => this.set(this.using(suits.find((one) => one.algorithm === name)));
-    const matching = this.state.algorithms.filter(({ promises }) => promises === promise);
+    const { features, feature_kinds: kinds, segments, cuts } = this.state;
+    const usable = ({ promises, by_features }) => promises === promise && (features.length > 0 || !by_features);
+    const matching = this.state.algorithms.filter(usable);
     return html`<form class="form" ref=${this.here} onSubmit=${(event) => this.submit(event)}>
       ${this.text('name', 'Name of the allocation: letters, digits, . _ -', {
         pattern: NAME,
@@ -188,6 +204,8 @@ export class Create extends Form {
       })}
       <${Upload} service=${this.props.service} onStart=${(found) => this.started(found)} />
       ${this.choice('promise', html`What is <${Term} word="promise">promised</${Term}>?`, Object.entries(PROMISES), (kind) => this.promising(kind))}
+      ${kinds.length > 0 && html`<${FeatureFields} ...${{ features, kinds, segments, cuts, faults, tried }}
+        onChange=${(change) => this.knowing(change)} />`}
       ${this.state.questions.length > 0 && html`<${Advice} kind=${promise} listed=${this.state} chosen=${algorithm?.name}
         ...${{ answers, suits }} onAnswer=${(change) => this.set(this.answered(change))} onUse=${use} />`}
       ${this.select('algorithm', 'Algorithm', matching.map((one) => [one.name, called(one)]))}

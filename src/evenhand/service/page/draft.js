@@ -1,5 +1,6 @@
 // A new allocation as it stands in the form: what is promised, what is wrong with it, and what is sent.
 import { faultsOf } from './faults.js';
+import { declared, lacks, segmentsOf } from './features.js';
 import { wrongShares } from './fields.js';
 import { boundsOf, lacking } from './groups.js';
 import { hasCaps, hasGroups, promisesShares, valuesOf } from './parameters.js';
@@ -45,7 +46,8 @@ export class Draft {
   }
 
   get whole() {
-    return this.algorithm && !this.wrong && !this.groups.some((one) => lacking(one, this.plays));
+    const { features } = this.state;
+    return this.algorithm && !this.wrong && !features.some((one) => lacks(one, features)) && !this.groups.some((one) => lacking(one, this.plays));
   }
 
   // By the paths of the fields.
@@ -67,20 +69,28 @@ export class Draft {
   }
 
   get body() {
-    const { name, arms, algorithm, missing, window, unit, low, high, unit_word, round_name, arm_name } = this.state;
+    const { name, arms, missing, window, unit, low, high, unit_word, round_name, arm_name } = this.state;
     const words = { unit: unit_word.trim(), round_name: round_name.trim(), arm_name: arm_name.trim() };
     return {
       name,
       arms: arms.map(({ arm }) => arm.trim()),
-      algorithm,
+      algorithm: this.algorithm.parts ?? this.algorithm.name,
       parameters: this.parameters,
       plays: this.plays,
       window: missing === 'never' ? null : Number(window) * UNITS[unit],
       missing,
       rewards: [Number(low), Number(high)],
+      ...this.known,
       ...(Object.values(words).some(Boolean) && { words }),
       ...(this.state.start_from && { start_from: this.evidence }),
     };
+  }
+
+  // What is known before a decision.
+  get known() {
+    const { features, feature_kinds, segments, cuts } = this.state;
+    const by = segmentsOf(features, segments, cuts);
+    return { ...(features.length > 0 && { features: declared(features, feature_kinds) }), ...(by && { segments: by }) };
   }
 
   // What a log says of the arms that are there.

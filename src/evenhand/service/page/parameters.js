@@ -24,13 +24,14 @@ export function valuesOf(algorithm, texts) {
   return { ...typed(plain, texts, ''), ...Object.fromEntries(chosen) };
 }
 
-function typed(parameters, texts, before) {
+export function typed(parameters, texts, before) {
   const given = parameters.filter(({ name }) => texts[before + name]?.trim());
   return Object.fromEntries(given.map(({ name, type }) => [name, valueOf(type, texts[before + name].trim())]));
 }
 
 // Numbers, lists and tables as JSON; all else is a string, such as inf.
 function valueOf(type, text) {
+  if (type === 'names') return text.split(text.includes('\n') ? '\n' : ',').map((name) => name.trim()).filter(Boolean);
   if (type === 'numbers') return text.replace(/^\[|\]$/g, '').split(/[\s,;]+/).filter(Boolean).map(numberOf);
   const plain = type === 'number' ? text.replace(',', '.') : text;
   try {
@@ -70,7 +71,10 @@ function Table({ of, texts, faults, onInput }) {
   </fieldset>`;
 }
 
-function Field({ of, before = '', texts, faults, onInput }) {
+// The placeholders of lists.
+const LISTS = { numbers: 'such as 0, 0.5, 1', names: 'such as DE, FR, or a line for each' };
+
+export function Field({ of, before = '', texts, faults, onInput }) {
   const { name, type, required, description } = of;
   const path = before + name;
   const id = `parameter-${path}`;
@@ -83,9 +87,11 @@ function Field({ of, before = '', texts, faults, onInput }) {
   </select>`;
   const input = html`<input id=${id} ...${about} value=${text} required=${required} autocomplete="off"
     spellcheck=${false} inputmode=${type === 'number' || type === 'integer' ? 'decimal' : 'text'}
-    placeholder=${type === 'numbers' ? 'such as 0, 0.5, 1' : usual} onInput=${typed} />`;
+    placeholder=${LISTS[type] ?? usual} onInput=${typed} />`;
+  const list = html`<textarea id=${id} ...${about} value=${text} required=${required} rows="2" spellcheck=${false}
+    placeholder=${LISTS.names} onInput=${typed}></textarea>`;
   return html`<div class="parameter"><label for=${id}><code>${name}</code></label>
-    ${type === 'boolean' ? choice : input}
+    ${type === 'boolean' ? choice : type === 'names' ? list : input}
     <${Fault} faults=${faults} path=${path} />
     <p class="note" id=${`about-${path}`}>${description}</p></div>`;
 }
