@@ -339,6 +339,23 @@ def test_an_interrupt_stops_it_in_good_order(serve: Callable[..., Server], sqlit
     assert server.log().count("\n") == 1
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_before_it_listens_for_signals_stops_it(
+    number: int, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[uvicorn.Server] = []
+
+    def early(server: uvicorn.Server, sockets: list[socket.socket]) -> None:
+        signal.raise_signal(number)
+        kept.append(server)
+        for one in sockets:
+            one.close()
+
+    monkeypatch.setattr(uvicorn.Server, "run", early)
+    assert run("serve", "--no-keys", "--port", "0").code == 0
+    assert kept[0].should_exit  # it looks at this once it has started
+
+
 def test_a_store_that_others_write_to_is_shown_as_it_is(serve: Callable[..., Server], sqlite: str) -> None:
     server = serve(sqlite)
     assert server.post("/v1/allocations", DRINKS).status_code == 201

@@ -88,7 +88,7 @@ def serve(
         deliveries.start()
         if ready is not None:
             ready(_url(settings, sockets))
-        with _ignored_signals(), closing(deliveries):
+        with _stopped_by_signals(server), closing(deliveries):
             server.run(sockets)
     finally:
         store.close()
@@ -203,9 +203,12 @@ def _url(settings: Settings, sockets: Sequence[socket.socket]) -> str:
 
 
 @contextmanager
-def _ignored_signals() -> Iterator[None]:
-    """The server sends itself the signal that has stopped it again, but the store is yet to be closed."""
-    previous = {number: signal.signal(number, lambda *_: None) for number in (signal.SIGINT, signal.SIGTERM)}
+def _stopped_by_signals(server: uvicorn.Server) -> Iterator[None]:
+    """Signals stop the server also before it listens for them, and not this process, whose store is yet to be closed.
+
+    The server sends itself the signal that has stopped it again.
+    """
+    previous = {number: signal.signal(number, server.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
