@@ -244,7 +244,7 @@ class Record:
 
     def next_due(self) -> float | None:
         """When the first window passes, or the first lease returns, in seconds; None for never."""
-        due = self.pending.next_due()
+        due = None if self.pending.window is None else self.pending.next_due()
         for lease in self.leases.values():
             time = lease.next_due(self.pending.window)
             due = time if due is None or (time is not None and time < due) else due

@@ -51,32 +51,33 @@ def take(
     """
     if not new:
         return
-    statistics, lease = record.statistics, record.leases.of(entry.round) if record.leases else None
-    places, rewards, (low, high) = [], [], record.reward_range
+    lease, (low, high) = record.leases.of(entry.round) if record.leases else None, record.reward_range
+    book, statistics, scores, round = lease or record.pending, record.statistics, record.scores, entry.round
+    places, rewards = [], []
     for arm, reward in new:
         place = record.arms.place[arm]
-        table, weight, guess = (record.pending if lease is None else lease).write(entry.round, place, reward)
+        table, weight, guess = book.write(round, place, reward)
         if entry.closed:
             statistics.late[place] += 1.0
             if record.missing == "zero":
                 _count_missing(record, place, (table, weight, guess), late=True)
         else:
             statistics.receive(place, reward, now - entry.time if now > entry.time else 0.0)
-            record.count_history.credit(entry.round, place, sums=reward)
+            record.count_history.credit(round, place, sums=reward)
             value = (reward - low) / (high - low)
             off = value - guess
-            record.scores.learn(table, place, 1.0, value, value * value, off * off, weight)
+            scores.learn(table, place, 1.0, value, value * value, off * off, weight)
             if lease is not None:
-                record.scores.lose(table, place, -1.0, weight)
+                scores.lose(table, place, -1.0, weight)
             places.append(place)
             rewards.append(value)
     record.count_history.received = now
     if places and record.contexts is None:
-        record.learn_rewards(places, rewards, [entry.round] * len(places), given)
+        record.learn_rewards(places, rewards, [round] * len(places), given)
     elif record.contexts is not None:
-        _learn_with_features(record, places, rewards, [entry.round] * len(places), given, unlearned)
-        if not record.pending.is_waiting(entry.round):
-            record.contexts.forget([entry.round])
+        _learn_with_features(record, places, rewards, [round] * len(places), given, unlearned)
+        if not record.pending.is_waiting(round):
+            record.contexts.forget([round])
     if record.leases:
         record.leases.forget()
 
