@@ -543,3 +543,17 @@ def test_the_commands_have_segments(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert run(asked) == 0
     assert "promised" in capsys.readouterr().out
     assert run(["evaluate", str(path), "--shares", "uniform", "--segments", "country"]) == 2
+
+
+@pytest.mark.parametrize("part", [1.0, 0.98, 0.5])
+def test_a_promise_near_all_that_availability_allows_has_a_price(part: float) -> None:
+    """Of the rounds that are judged together some parts have the arm available less often than all have."""
+    rng, rounds = np.random.default_rng(1), 400
+    some, french = rng.random((2, rounds)) < 0.5
+    tea = some & (rng.random(rounds) < 0.5)
+    rows = {"time": range(rounds), "item": np.where(tea, "tea", "mate"), "propensity": np.where(some, 0.5, 1.0)}
+    rows |= {"reward": (rng.random(rounds) < np.where(tea, 0.2, 0.8)).astype(int)}
+    rows |= {"available": np.where(some, "tea|mate", "mate"), "country": np.where(french, "FR", "DE")}
+    log = Log.of(pd.DataFrame(rows), features=Features({"country": Category(["DE", "FR"], unknown="error")}))
+    (point,) = price(log, {"fractions": {"tea": part * float(some.mean())}}).curve
+    assert point.low < 0.6 * part * some.mean() < point.high

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -22,7 +23,7 @@ from evenhand.bandit.evaluation.intervals import FIXED, MANY, RIGHT
 from evenhand.bandit.evaluation.known import Known
 from evenhand.bandit.evaluation.log import Log
 from evenhand.bandit.evaluation.priced import Facts
-from evenhand.core.errors import DataError, EvenhandError
+from evenhand.core.errors import DataError, EvenhandError, InfeasiblePromise
 from evenhand.core.numbers import amount
 from evenhand.core.state import Array, Mask
 from evenhand.features.partition import Partition
@@ -35,6 +36,7 @@ CONTEXTS = 2000  # that stand for all, where there are more
 SEGMENTS = 20  # that a sentence lists
 STEPS = 30  # most of them towards the upper end of an interval
 SORTED = 20_000_000  # numbers, up to which equal contexts are found
+SLACK = (0.0, 0.02, 0.05, 0.1, 0.2)  # parts of a promise that some rounds may leave out, if they cannot keep it
 PARTS = (4, 10)  # fewest and most, into which the rounds are divided that are judged
 PREMISES = ("rewards are linear in the features with noise of one size", "contexts come as in the log")
 JUDGED = (RIGHT, MANY, FIXED, "contexts come as in the log")
@@ -152,18 +154,26 @@ class FactsByFeatures(Facts):
             says.append(f"Promised over all rounds and paid where it costs least, {words} would cost {cost} per round.")
         return says
 
-    def played(self, table: Mapping[str, Any]) -> tuple[Array, Array]:
+    def kept(self, table: Mapping[str, Any]) -> Array:
+        """(contexts, arms), what plays under a promise; under less of it where chance has made that impossible here."""
+        for less in SLACK:
+            with suppress(InfeasiblePromise):
+                return self.played(table, less)[0]
+        return self.played(table)[0]
+
+    def played(self, table: Mapping[str, Any], less: float = 0.0) -> tuple[Array, Array]:
         """(contexts, arms), what plays under a promise, and (arms,) what one more promised play of each arm costs."""
         if self.partition is not None:
             kept, duals = self.free(), np.zeros(len(self.names))
             for _, rows in self.segments(table):
-                kept[rows], own = self.some(rows).played(_anywhere(table))
+                kept[rows], own = self.some(rows).played(_anywhere(table), less)
                 duals += float(self.chances[rows].sum()) * own
             return kept, duals
         bounds = self.bounds(table)
         if not bounds.names:
             return self.free(), np.zeros(len(self.names))
         check_bounds(bounds, self.plays, self.availability)
+        bounds = replace(bounds, floors=bounds.floors * (1.0 - less), caps=bounds.caps * (1.0 + less))
         shares, prices = best_shares_in(self.gains, self.chances, bounds, self.plays, self.able)
         by_name = dict(zip(bounds.names, prices[: len(bounds.names)].tolist(), strict=True))
         return shares, np.array([by_name.get(f"arm {name!r}", 0.0) for name in self.names])
@@ -204,7 +214,7 @@ class FactsByFeatures(Facts):
         cost, error, _ = self.earned(self.free() - kept)
         low, high, cost = max(cost - self.radius * error, 0.0), max(self.most(kept), cost), max(cost, 0.0)
         if self.parts:
-            found = self.freely - self.judged(lambda part: part.played(table)[0])
+            found = self.freely - self.judged(lambda part: part.kept(table))
             cost, error = found.value, self.z * found.stderr
             low, high = min(low, cost - error), max(high, cost + error)
         shares = dict(zip(self.names, (self.chances @ kept).tolist(), strict=True))
@@ -215,7 +225,7 @@ class FactsByFeatures(Facts):
         if self.partition is not None:  # it is said of each segment what it costs there
             return []
         parts = self.parts or (Part(self, self.chances[:, np.newaxis] * self.gains),)
-        given = [one.facts.free() - one.facts.played(table)[0] for one in parts]
+        given = [one.facts.free() - one.facts.kept(table) for one in parts]
         cost = np.concatenate([(lost * one.scores).sum(axis=1) for lost, one in zip(given, parts, strict=True)])
         situation = np.concatenate([one.facts.known.situation for one in parts])
         chances = np.concatenate([one.facts.chances for one in parts])
