@@ -12,6 +12,7 @@ from typing import Any
 import orjson
 
 from evenhand.messages.answers import rfc3339
+from evenhand.service.priority import PRIORITY
 
 PIECE = 1_000  # entries
 OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_SERIALIZE_NUMPY
@@ -48,7 +49,7 @@ def parse_json(body: bytes) -> Any:
     These are repeated names, numbers that are not finite or have more than 64 bits, NUL and lone surrogates. orjson and
     pydantic take the last of repeated names, so that the parser of Python is used, which can ask.
     """
-    if not body.strip():
+    if not body or body.isspace():
         raise InvalidJson("the body is empty; it must be a JSON object")
     try:
         value = DECODER.decode(body.decode("utf-8"))
@@ -58,7 +59,8 @@ def parse_json(body: bytes) -> Any:
         raise InvalidJson(f"the body is not JSON: {error.msg} at line {error.lineno}, column {error.colno}") from None
     except RecursionError:
         raise InvalidJson("the body has too many nested objects and arrays") from None
-    if b"\\u" in body:  # without an escape, such characters are invalid JSON or invalid UTF-8
+    # Without an escape, such characters are invalid JSON or invalid UTF-8. One letter is found in a tenth of the time.
+    if b"\\" in body and b"\\u" in body:
         for text in _strings(value):
             if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
                 raise InvalidJson(
@@ -68,6 +70,7 @@ def parse_json(body: bytes) -> Any:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    PRIORITY.pause()
     value = dict(pairs)
     if len(value) < len(pairs):
         seen: set[str] = set()

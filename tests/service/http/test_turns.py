@@ -188,6 +188,49 @@ def test_a_key_keeps_its_pace_while_another_is_there() -> None:
     run(test, Served(pace=1.0))
 
 
+def test_requests_that_are_done_at_once_leave_time_in_between() -> None:
+    """Each is done before the next one asks, so that never two are under way; yet not all begin at once."""
+
+    async def test(served: Served) -> None:
+        served.now = 100.0
+        await served.ask("bx0")
+        await served.done("bx0")
+        served.now += RECENT / 2
+        for number in range(20):
+            await served.ask(f"ax{number}", cost=0.3 * AHEAD)
+            if f"ax{number}" in served.begun:
+                await served.done(f"ax{number}")
+        assert len(served.begun) == 1 + 4  # as another key asked just now
+        served.now += RECENT
+        served.turns.serve()
+        await served.settle()
+        assert len(served.begun) == 1 + 20
+
+    run(test, Served(share=1.0, room=1.0, pace=1.0))
+
+
+def test_a_key_whose_time_comes_while_it_is_looked_at_is_not_forgotten() -> None:
+    """Between two readings of the clock the time comes; nothing else happens that would have it served."""
+
+    async def test(served: Served) -> None:
+        await served.ask("bx1")
+        for number in range(20):
+            await served.ask(f"ax{number}", cost=0.001 * number)
+            await asyncio.wait_for(served.tasks[f"ax{number}"][1], 5.0)
+            await served.done(f"ax{number}")
+
+    class Late(Served):
+        """Each reading of the clock is later by as much as a request costs."""
+
+        def read(self) -> float:
+            self.now += 0.001
+            return self.now
+
+    served = Late()
+    served.turns = Turns(10.0, 10.0, 40.0, 1.0, served.read)
+    run(test, served)
+
+
 def test_a_request_that_is_given_up_leaves_its_place() -> None:
     async def test(served: Served) -> None:
         await served.ask("ax1", "ax2", "ax3", cost=10.0)

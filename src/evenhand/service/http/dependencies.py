@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Coroutine
 from functools import partial
 from inspect import signature
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar, cast
 
 from fastapi import Depends, Header, Path, Query, Request, Response, Security
 from fastapi.exceptions import RequestValidationError
@@ -18,10 +18,22 @@ from fastapi.security.base import SecurityBase
 from evenhand.core.errors import nearest
 from evenhand.messages.rules import ALLOCATION, ARM, IDEMPOTENCY_KEY
 from evenhand.service.http.auth import Caller
-from evenhand.service.http.limits import BYTE, READ, REQUEST, SMALL, VALUE, Place, check_fields, check_values, work_of
+from evenhand.service.http.limits import (
+    BYTE,
+    READ,
+    RECEIVED,
+    REQUEST,
+    SMALL,
+    VALUE,
+    Place,
+    check_fields,
+    check_values,
+    work_of,
+)
 from evenhand.service.http.problems import Refused, documented
 from evenhand.service.http.service import Service
 from evenhand.service.json import InvalidJson, parse_json
+from evenhand.service.priority import PRIORITY
 
 IS_NAME, IS_KEY = re.compile(ALLOCATION).fullmatch, re.compile(IDEMPOTENCY_KEY).fullmatch
 ALWAYS = ("unauthenticated", "forbidden", "too_many_requests", "internal", "unavailable")  # errors of routes with a key
@@ -229,12 +241,12 @@ class _Read(Request):
             got = repr(types[0][:100]) if types else "nothing"
             message = f"the body must be sent as Content-Type: application/json, got {got}"
             raise Refused("unsupported_media_type", message)
-        body, self.state.message = await self.body(), None
+        body, self.state.message = await self._received(place), None
         if len(body) <= SMALL:
             await place.take(cost := REQUEST)
             self.state.body = _parsed(body)
         else:
-            await place.take(REQUEST + BYTE * len(body))
+            await place.take(REQUEST)
             values = check_values(route.name, service.settings, body)
             await place.take(cost := REQUEST + BYTE * len(body) + VALUE * values)
             read = partial(_read, route.body_field, body)
@@ -245,11 +257,23 @@ class _Read(Request):
         if work > cost:
             await place.take(cost + work)
 
+    async def _received(self, place: Place) -> bytes:
+        """The body; pieces of large ones have turns, so that nobody waits for many that come together."""
+        body = bytearray()
+        async for piece in self.stream():
+            if len(piece) > SMALL:
+                await place.take(RECEIVED * len(piece))
+                place.leave()
+            body += piece
+        self._body = cast(bytes, body)  # for which FastAPI asks; a copy of 8 MiB takes some milliseconds
+        return self._body
+
 
 def _read(field: Any, body: bytes) -> tuple[Any, Any]:
     """The plain value of a body, and its message."""
-    value = _parsed(body)
-    return value, _validated(field, value)
+    with PRIORITY.long():
+        value = _parsed(body)
+        return value, _validated(field, value)
 
 
 def _validated(field: Any, value: Any) -> Any:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from threading import Event
 from typing import Any, TypeVar
 
+import numpy as np
 from fastapi import Request
 from starlette.requests import ClientDisconnect
 
@@ -20,6 +21,7 @@ from evenhand.service.http.auth import Caller
 from evenhand.service.http.problems import Refused
 from evenhand.service.http.settings import Settings
 from evenhand.service.http.turns import Turn, Turns
+from evenhand.service.priority import PRIORITY
 from evenhand.service.store.commands import FeatureSeconds, decision_seconds
 from evenhand.service.store.errors import TooMuchWork
 
@@ -35,6 +37,7 @@ PIECE = 2**18  # bytes in which values are counted before other threads have the
 
 # What requests take, in seconds of processor time, as measured with ten arms and SQLite:
 REQUEST = 5e-4
+RECEIVED = 3e-9  # of a byte of a body until it is there
 BYTE, VALUE = 2e-8, 6e-6  # of a body; 1,000 rewards of unknown arms, 3,000 values, take 20 ms
 READ = {"audit": 4e-3, "events": 4e-3, "allocations": 4e-3, "arms": 2e-3, "metrics": 4e-3}
 SHARE = 0.016  # of a key under way at a time: 32 single decisions, or one larger request
@@ -60,8 +63,9 @@ VALUES: dict[str, Callable[[Settings], int]] = {
 def check_values(route: str, settings: Settings, body: bytes) -> int:
     """The number of values of a body, about; refuses more than the message of a route can need, without parsing."""
     limit, number = VALUES[route](settings) if route in VALUES else FEW, 0
+    letters = np.frombuffer(body, np.uint8)  # counted in a tenth of the time of `bytes.count`
     for first in range(0, len(body), PIECE):
-        number += sum(body.count(mark, first, first + PIECE) for mark in (b",", b"[", b"{"))
+        number += sum(int(np.count_nonzero(letters[first : first + PIECE] == mark)) for mark in b",[{")
         if number > limit:
             raise Refused("too_large", f"this body may have at most {limit:,} values, got at least {number:,}")
     return number
@@ -203,6 +207,8 @@ class Place:
         turns, turn = self._turns[cost > SHARE], Turn(self._key, self._allocation, min(cost, MOST))
         await turns.enter(turn)
         self._taken = turns, turn
+        if turns is self._turns[0]:
+            PRIORITY.begin()
 
     async def hold(self, cost: float) -> None:
         """Wait as `take` does, unless it has a turn."""
@@ -214,6 +220,8 @@ class Place:
         if self._taken is not None:
             turns, turn = self._taken
             self._taken = None
+            if turns is self._turns[0]:
+                PRIORITY.end()
             turns.leave(turn)
 
 

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-AHEAD = 0.004  # seconds of work that a key may begin at once after a pause
+AHEAD = 0.002  # seconds of work that a key may begin at once after a pause
 RECENT = 1.0  # seconds for which a key counts as one that asks after its last request
 TINY = 1e-9  # seconds, for sums of rounded numbers
 
@@ -64,8 +64,8 @@ class Turns:
 
     Of the keys with requests that wait, the one is next that has had the least work since it began to ask, and of its
     allocations the one that has had the least. So a key waits for what is under way, and not for all that others want.
-    While another key is there, a key also begins no more than ``pace`` seconds of work per second, however soon its
-    requests are done: the threads that carry out those of others then find the interpreter free.
+    Meanwhile a key also begins no more than ``pace`` seconds of work per second, however soon its requests are done:
+    the threads that carry out those of others then find the interpreter free.
 
     Source: start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996), by estimated work, for keys and within them.
     """
@@ -107,7 +107,8 @@ class Turns:
 
     def serve(self) -> None:
         """Begin what may begin now; where the next has no room, no other overtakes it."""
-        while able := [one for one in self._accounts.values() if one.queues and self._may_begin(one)]:
+        now = self._clock()  # once: a key that is early here is so in `_wake`, too
+        while able := [one for one in self._accounts.values() if one.queues and self._may_begin(one, now)]:
             account = min(able, key=lambda one: one.had)
             queue = account.first()
             turn = queue.turns[0]
@@ -119,36 +120,31 @@ class Turns:
             account.had += turn.cost
             account.under_way += size
             self._under_way += size
-            account.begins = max(account.begins, self._clock() - AHEAD) + turn.cost / self._pace
+            account.begins = max(account.begins, now - AHEAD) + turn.cost / self._pace
             self._take(account, queue, turn)
             if turn.granted is not None and not turn.granted.done():  # else it is cancelled, and leaves
                 turn.granted.set_result(None)
-        self._wake()
+        self._wake(now)
 
-    def _may_begin(self, account: Account) -> bool:
+    def _may_begin(self, account: Account, now: float) -> bool:
         """Whether a key may have its next request under way, too."""
         size = min(account.first().turns[0].cost, self._share)
-        fits = account.under_way + size <= max(size, self._share_of(account)) + TINY
-        return fits and not self._is_early(account)
-
-    def _share_of(self, account: Account) -> float:
-        """How much of a key may be under way."""
-        recent = self._clock() - RECENT
-        others = (one for one in self._accounts.values() if one is not account)
-        return self._beside if any(one.is_here or one.asked > recent for one in others) else self._share
-
-    def _is_early(self, account: Account) -> bool:
-        """Whether a key has begun so much that others would find no time in between."""
-        if account.begins <= self._clock():
+        if account.under_way + size > self._share + TINY:
             return False
-        return any(one.is_here for one in self._accounts.values() if one is not account)
+        if account.begins <= now and account.under_way + size <= max(size, self._beside) + TINY:
+            return True
+        return not self._has_others(account, now)
 
-    def _wake(self) -> None:
-        """See to it that those begin in time that are early."""
-        early = [one.begins for one in self._accounts.values() if one.queues and self._is_early(one)]
+    def _has_others(self, account: Account, now: float) -> bool:
+        """Whether another key asks, or did so just now."""
+        recent = now - RECENT
+        return any(one.is_here or one.asked > recent for one in self._accounts.values() if one is not account)
+
+    def _wake(self, now: float) -> None:
+        """See to it that those begin in time that have begun so much that others would find no time in between."""
+        early = [one.begins - now for one in self._accounts.values() if one.queues and one.begins > now]
         if early and self._timer is None:
-            wait = max(0.0, min(early) - self._clock())
-            self._timer = asyncio.get_running_loop().call_later(wait, self._on_time)
+            self._timer = asyncio.get_running_loop().call_later(min(early), self._on_time)
 
     def _on_time(self) -> None:
         self._timer = None

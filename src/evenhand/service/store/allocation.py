@@ -19,6 +19,7 @@ from evenhand.bandit.rewards import close
 from evenhand.core.errors import StateError
 from evenhand.core.version import __version__
 from evenhand.messages.rules import ALLOCATION, matches
+from evenhand.service.priority import PRIORITY
 from evenhand.service.store import seals, tables
 from evenhand.service.store.arms import read_names, write_names
 from evenhand.service.store.database import Chosen, Database, Statement, insert_rows
@@ -138,6 +139,7 @@ class Allocation:
     def link(self) -> None:
         """Make the rows of the unwritten events, each with the checksum of the one before."""
         for event in self.unwritten:
+            PRIORITY.pause()
             self.rows.append(event.row(self.id, self.chain, self.bandit.arms.place))
             self.chain = self.rows[-1]["chain"]
         self.unwritten = []

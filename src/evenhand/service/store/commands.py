@@ -25,6 +25,7 @@ from evenhand.core.errors import EvenhandError, StateError
 from evenhand.messages.answers import Decision, Decisions, RewardResult, RewardResults, RewardStatus, TotalResult
 from evenhand.messages.requests import Round
 from evenhand.messages.rules import IDEMPOTENCY_KEY, SENTENCES, matches
+from evenhand.service.priority import PRIORITY
 from evenhand.service.store import tables
 from evenhand.service.store.allocation import Allocation
 from evenhand.service.store.errors import Closed, Conflict, TooMuchWork
@@ -280,6 +281,7 @@ class Decide(Command[Decisions]):
         return self.rounds
 
     def _decide(self, context: CommandContext, round: Round, seen: Seen | None) -> Decision:
+        PRIORITY.pause()
         facts: dict[str, Any] = {}
         bandit, known = context.allocation.bandit, (round.features, round.arms, seen)
         decision = decide(bandit, round.available, context.now, self.propensities, facts, *known)
@@ -324,6 +326,7 @@ class Reward(Command[RewardResults]):
         rounds = (round_of(context.allocation.bandit, decision) for decision, _ in self.rewards)
         context.allocation.fetch(context.connection, {round for round in rounds if round is not None})
         for decision, rewards in self.rewards:
+            PRIORITY.pause()
             try:
                 statuses = _observe(context, decision, rewards)
                 results += [RewardResult(decision, arm, status) for arm, status in statuses.items()]

@@ -14,6 +14,7 @@ from sqlalchemy import Connection, func, select
 
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.service.json import encode
+from evenhand.service.priority import PRIORITY
 from evenhand.service.store import seals, tables
 from evenhand.service.store.allocation import FREE, Allocation, AllocationRow, loaded, row_of, write_events
 from evenhand.service.store.checked import as_reported, check, isolated
@@ -165,10 +166,11 @@ def _commit_long(database: Database, batch: Batch, now: float) -> int:
         context = batch.context
         assert context is not None
         chain = context.allocation.chain
-        _carry_out(database, batch, _earlier_answers(connection, begun), 0.0)
-    if not context.allocation.unwritten and not context.answers:
+        with PRIORITY.long():
+            _carry_out(database, batch, _earlier_answers(connection, begun), 0.0)
+            context.allocation.link()
+    if not context.allocation.rows and not context.answers:
         return 0
-    context.allocation.link()
     with database.transaction(writes=True) as connection:
         row = row_of(connection, batch.name, lock=True)
         if (row.id, row.sequence, row.chain) != (context.allocation.id, context.before, chain):
