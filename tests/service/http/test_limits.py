@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
+from evenhand.service.http.limits import RECEIVED, REQUEST, Place, work_of
 from evenhand.service.http.settings import Settings
-from evenhand.service.store import Store
+from evenhand.service.store import Decide, LeaseRounds, Store
+from evenhand.service.store.commands import NO_FEATURES
 from tests.service.http.asking import DRINKS, Asking, refused
 
 ALL = "/v1/allocations"
@@ -151,6 +153,33 @@ def test_large_bodies_are_validated_where_they_are_parsed(drinks: Asking) -> Non
     assert told["errors"][0]["where"] == "body.columns[0]"
     large = {"played": 0, "rewards": {"tea": {"positions": [0] * 900, "values": [1.0] * 900}}}
     assert "but 0 decisions were played" in drinks.post(f"{ONE}/leases/{lease}/reports", large).json()["detail"]
+
+
+@pytest.mark.parametrize("number", [1, 50, 1_000])
+def test_what_a_request_counts_for_is_what_its_command_says(number: int) -> None:
+    size = 10, NO_FEATURES
+    assert work_of("decide", {"count": number}, lambda: size) == Decide(number).work(*size)
+    assert work_of("lease", {"decisions": number, "seconds": 60}, lambda: size) == LeaseRounds(number, 60.0).work(*size)
+
+
+def test_pieces_of_a_large_body_have_turns(drinks: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three pieces of different sizes, the small one without: what comes last has the turn of the whole."""
+    taken, take = list[float](), Place.take
+
+    async def noted(self: Place, cost: float) -> None:
+        taken.append(cost)
+        await take(self, cost)
+
+    async def pieces() -> AsyncIterator[bytes]:
+        for size in (5_000, 1_000, 3_000):
+            yield b" " * size
+        yield b"{}"
+
+    monkeypatch.setattr(Place, "take", noted)
+    kind = {"Content-Type": "application/json"}
+    assert drinks("POST", f"{ONE}/decisions", content=pieces(), headers=kind).status_code == 200
+    assert taken[:3] == [RECEIVED * 5_000, RECEIVED * 3_000, REQUEST]
+    assert taken[3] > REQUEST
 
 
 def test_no_request_counts_for_more_than_it_may_take(drinks: Asking) -> None:

@@ -89,9 +89,10 @@ def work_of(route: str, body: Any, size: Callable[[], tuple[int, FeatureSeconds]
     """Seconds that the decisions in a body take, as estimated, in an allocation of that size."""
     if route not in ("decide", "lease") or not isinstance(body, dict):
         return 0.0
-    rounds, count = body.get("rounds"), body.get("count", 1)
+    rounds, count = body.get("rounds"), body.get("count" if route == "decide" else "decisions", 1)
     number = len(rounds) if isinstance(rounds, list) else count if isinstance(count, int) else 1
-    return decision_seconds(number if route == "decide" else STEPS, *size(), body.get("propensities") is True)
+    number = number if route == "decide" else min(number, STEPS)
+    return decision_seconds(number, *size(), body.get("propensities") is True)
 
 
 def check_batch(settings: Settings, what: str, number: int) -> None:
