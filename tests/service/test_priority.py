@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from threading import Event, Thread
 from typing import Any
@@ -131,6 +132,9 @@ def test_large_bodies_are_read_with_pauses(pauses: Counted) -> None:
         def validate(self, value: Any, loc: tuple[str, ...]) -> tuple[Any, None]:
             return value, None
 
-    value, _ = _read(Field(), b'{"rewards":[{},{},{}]}')
+    text = b'{"rewards":[{},{},{}]}'
+    assert _read(Field(), text, nullcontext())[0] == {"rewards": [{}, {}, {}]}
+    assert pauses.number == 0
+    value, _ = _read(Field(), text, pauses.long())
     assert value == {"rewards": [{}, {}, {}]}
     assert pauses.number == 4  # one for each object

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Event, Lock, local
 
+LONG = 0.01  # seconds of work, as estimated, from which on it is long; such a command is not carried out with others
 STEP = 0.001  # seconds that long work goes on between pauses, at least
 PAUSE = 0.005  # seconds of a pause, at most
 

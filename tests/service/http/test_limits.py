@@ -10,6 +10,7 @@ import pytest
 
 from evenhand.service.http.limits import RECEIVED, REQUEST, Place, work_of
 from evenhand.service.http.settings import Settings
+from evenhand.service.priority import Priority
 from evenhand.service.store import Decide, LeaseRounds, Store
 from evenhand.service.store.commands import NO_FEATURES
 from tests.service.http.asking import DRINKS, Asking, refused
@@ -180,6 +181,29 @@ def test_pieces_of_a_large_body_have_turns(drinks: Asking, monkeypatch: pytest.M
     assert drinks("POST", f"{ONE}/decisions", content=pieces(), headers=kind).status_code == 200
     assert taken[:3] == [RECEIVED * 5_000, RECEIVED * 3_000, REQUEST]
     assert taken[3] > REQUEST
+
+
+def test_a_request_that_counts_as_short_does_not_pause_for_itself(
+    drinks: Asking, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = []
+
+    class Noted(Priority):
+        """Notes who pauses."""
+
+        def pause(self) -> None:
+            if self._short and "since" in vars(self._own):
+                waits.append(self._short)
+
+    noted = Noted()
+    for name in ("json", "store.commands", "store.allocation", "store.transaction", "http.dependencies", "http.limits"):
+        monkeypatch.setattr(f"evenhand.service.{name}.PRIORITY", noted)
+    for number in (10, 100, 300, 450, 600, 900):
+        drinks.post(f"{ONE}/rewards", {"rewards": [{"decision": "1", "rewards": {"tea": 1.0}}] * number})
+        drinks.post(f"{ONE}/decisions", {"count": number})
+    assert waits == []
+    assert noted._begun >= 12
+    assert noted._short == 0
 
 
 def test_no_request_counts_for_more_than_it_may_take(drinks: Asking) -> None:

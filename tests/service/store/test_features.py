@@ -19,6 +19,7 @@ from evenhand.changes import AddArm
 from evenhand.core.parts import build
 from evenhand.features import Category, Number
 from evenhand.messages.requests import Round
+from evenhand.service.priority import LONG
 from evenhand.service.store import Change, Decide, Describe, ReadAudit, Reward, Store, commands
 from evenhand.service.store.commands import PRODUCT
 from evenhand.service.store.compaction import compact
@@ -27,7 +28,6 @@ from evenhand.service.store.errors import DamagedAllocation, TooMuchWork
 from evenhand.service.store.export import write_log
 from evenhand.service.store.repair import export_events, import_events
 from evenhand.service.store.verify import verify
-from evenhand.service.store.writer import LONG
 from tests.service.store.kit import Clock, change_rows, count
 
 FEATURES: dict[str, Any] = {

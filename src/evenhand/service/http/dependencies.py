@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Callable, Coroutine
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from inspect import signature
 from typing import Annotated, Any, TypeVar, cast
@@ -33,7 +34,7 @@ from evenhand.service.http.limits import (
 from evenhand.service.http.problems import Refused, documented
 from evenhand.service.http.service import Service
 from evenhand.service.json import InvalidJson, parse_json
-from evenhand.service.priority import PRIORITY
+from evenhand.service.priority import LONG, PRIORITY
 
 IS_NAME, IS_KEY = re.compile(ALLOCATION).fullmatch, re.compile(IDEMPOTENCY_KEY).fullmatch
 ALWAYS = ("unauthenticated", "forbidden", "too_many_requests", "internal", "unavailable")  # errors of routes with a key
@@ -249,7 +250,7 @@ class _Read(Request):
             await place.take(REQUEST)
             values = check_values(route.name, service.settings, body)
             await place.take(cost := REQUEST + BYTE * len(body) + VALUE * values)
-            read = partial(_read, route.body_field, body)
+            read = partial(_read, route.body_field, body, PRIORITY.long() if cost > LONG else nullcontext())
             parsed = asyncio.get_running_loop().run_in_executor(service.parsers, read)
             self.state.body, self.state.message = await parsed
         name = self.path_params.get("name", "")
@@ -269,9 +270,9 @@ class _Read(Request):
         return self._body
 
 
-def _read(field: Any, body: bytes) -> tuple[Any, Any]:
+def _read(field: Any, body: bytes, how: AbstractContextManager[None]) -> tuple[Any, Any]:
     """The plain value of a body, and its message."""
-    with PRIORITY.long():
+    with how:
         value = _parsed(body)
         return value, _validated(field, value)
 

@@ -21,7 +21,7 @@ from evenhand.service.http.auth import Caller
 from evenhand.service.http.problems import Refused
 from evenhand.service.http.settings import Settings
 from evenhand.service.http.turns import Turn, Turns
-from evenhand.service.priority import PRIORITY
+from evenhand.service.priority import LONG, PRIORITY
 from evenhand.service.store.commands import FeatureSeconds, decision_seconds
 from evenhand.service.store.errors import TooMuchWork
 
@@ -201,14 +201,15 @@ class Place:
     def __init__(self, turns: tuple[Turns, Turns], key: str, allocation: str) -> None:
         self._turns, self._key, self._allocation = turns, key, allocation
         self._taken: tuple[Turns, Turn] | None = None
+        self._is_short = False
 
     async def take(self, cost: float) -> None:
         """Wait until so much work may begin, in place of what was taken before."""
         self.leave()
         turns, turn = self._turns[cost > SHARE], Turn(self._key, self._allocation, min(cost, MOST))
         await turns.enter(turn)
-        self._taken = turns, turn
-        if turns is self._turns[0]:
+        self._taken, self._is_short = (turns, turn), cost <= LONG
+        if self._is_short:
             PRIORITY.begin()
 
     async def hold(self, cost: float) -> None:
@@ -221,7 +222,7 @@ class Place:
         if self._taken is not None:
             turns, turn = self._taken
             self._taken = None
-            if turns is self._turns[0]:
+            if self._is_short:
                 PRIORITY.end()
             turns.leave(turn)
 

@@ -13,6 +13,7 @@ from sqlalchemy.exc import IntegrityError
 
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.messages.answers import AllocationHealth
+from evenhand.service.priority import LONG
 from evenhand.service.store import seals, summaries
 from evenhand.service.store.allocation import Allocation, row_of
 from evenhand.service.store.commands import NO_FEATURES, Answer, Command, FeatureSeconds, feature_seconds
@@ -25,7 +26,6 @@ from evenhand.service.store.transaction import ANSWER_LIFETIME, AnswerAge, Batch
 MAX_GROUP = 500  # commands per transaction
 LANES = {"sqlite": 1, "postgresql": 2}  # transactions of many allocations at a time; SQLite has one writer at a time
 MAX_QUEUE = 10_000  # commands that wait; more are refused
-LONG = 0.01  # seconds of a command, as estimated, which is carried out before the transaction that writes it
 SNAPSHOT_EVERY = 20_000  # events between snapshots, at most
 REPLAY_SECONDS = 0.3  # of processor time between snapshots, which a start may take to replay
 SNAPSHOT_SHARE = 0.2  # of the processor time, at most, for snapshots
