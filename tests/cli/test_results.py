@@ -123,3 +123,40 @@ def test_a_table_in_every_markup(folder: Path, show: str, capsys: pytest.Capture
 def test_a_folder_without_results(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["table", str(tmp_path)]) == 2
     assert "curves.parquet" in capsys.readouterr().err
+
+
+SEGMENTED = """
+horizon = 60
+lanes = 5
+policies = [{ label = "fair", index = "lin_ucb", fairness = { kind = "deficit_first", fractions = 0.0 } }, "ucb1"]
+[environment]
+arms = ["tea", "mate"]
+contexts = { kind = "categories", categories = { country = { DE = 0.5, FR = 0.5 } } }
+rewards = { kind = "linear", coefficients = [[0.9, 0.0, 0.0], [0.1, 0.0, 0.0]] }
+segments = "country"
+[[promises]]
+from = 1
+fractions = { mate = 0.25 }
+segment = "FR"
+"""
+
+
+def test_promises_by_segment_are_printed_and_checked(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "shop.toml"
+    path.write_text(SEGMENTED, encoding="utf-8")
+    assert run(["simulate", str(path), "--out", str(tmp_path / "out"), "--figures", "none"]) == 0
+    shown = capsys.readouterr()
+    assert "mate in FR, promised 0.25" in shown.out
+    assert "fair kept its promise" in shown.out
+    assert "ucb1 left mate in the segment FR short" in shown.out
+    assert "Promises change" not in shown.out
+    assert "estimates.parquet, segments.parquet, index.html" in shown.err
+    assert run(["simulate", str(tmp_path / "out" / "curves.parquet"), "--out", str(tmp_path / "again"), "--json"]) == 0
+    (case,) = json.loads(capsys.readouterr().out)["verdicts"]["fair"]["promises"]
+    assert (case["to"], case["verdict"]) == ("mate in the segment FR", "kept")
+    assert run(["check", str(path), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)["policies"]["fair"]
+    assert facts["segments"] == {"FR": {"mate": 0.25}}
+    assert facts["best_fair_reward_per_round"] == pytest.approx(0.9 - 0.5 * 0.25 * 0.8)
+    assert run(["check", str(path)]) == 0
+    assert "mate 0.25 in FR" in capsys.readouterr().out

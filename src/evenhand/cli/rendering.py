@@ -163,6 +163,8 @@ def _promise_in_words(names: Sequence[str], facts: Mapping[str, Any]) -> str:
     else:
         parts = [_bound_in_words(*bound) for bound in bounds if bound[1] or bound[2] is not None]
     parts += ["group " + _bound_in_words(*group) for group in groups]
+    within = facts.get("segments", {})
+    parts += [f"{name} {share:.4g} in {segment}" for segment, row in within.items() for name, share in row.items()]
     if not parts:
         return by_merit or "nothing"
     words = ", ".join(parts[:8]) + (f" and {len(parts) - 8} more" if len(parts) > 8 else "")

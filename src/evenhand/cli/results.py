@@ -122,8 +122,28 @@ def _show_shares(console: Console, results: Results, found: Mapping[str, Verdict
             of = [] if promised is None else [_range(np.array(promised)[rest])]
             table.add_row(f"{rest.size:,} more", *of, *(_range(shares[at, rest]) for at in places), style="dim")
         console.print(table)
+    _show_segments(console, results, found)
     for text in _notes(shares, found, results.information.get("changes", ())):
         console.print(f"[dim]{text}[/dim]", highlight=False)
+
+
+def _show_segments(console: Console, results: Results, found: Mapping[str, Verdict]) -> None:
+    """The share of the rounds of a segment, for each that is promised, under each policy."""
+    table = results.segments()
+    promised = table[(table["share"] > 0.0) & (table["since"] > 0.0)]
+    if promised.empty:
+        return
+    keys = ["segment", "arm", "share"]
+    parts = promised.assign(got=promised["made"] / promised["since"])
+    got = parts.groupby([*keys, "policy"], observed=True)["got"].mean()
+    cells = {
+        f"{arm} in {segment}, promised {share:.4g}": [
+            _cell(f"{arm} in the segment {segment}", float(got[segment, arm, share, label]), verdict)
+            for label, verdict in found.items()
+        ]
+        for segment, arm, share in dict.fromkeys(one[:3] for one in got.index)
+    }
+    console.print(_fitting(console, "share of a segment", cells, list(found)))
 
 
 def _notes(shares: np.ndarray, found: Mapping[str, Verdict], changes: Sequence[Mapping[str, Any]]) -> Iterator[str]:
@@ -134,8 +154,9 @@ def _notes(shares: np.ndarray, found: Mapping[str, Verdict], changes: Sequence[M
         yield f"{UNDECIDED} undecided, or behind by what a rule allows; --wide prints the intervals."
     if any(FAIR in verdict.text for verdict in found.values()):
         yield f"{FAIR}: the largest expected reward with all promises kept."
-    if changes:
-        rounds = listed([f"{change['from']:,}" for change in changes])
+    overall = [change for change in changes if change.get("segment") is None]
+    if overall:
+        rounds = listed([f"{change['from']:,}" for change in overall])
         yield f"Promises change from round {rounds} on; a promised share is the mean over the rounds."
     most = float(shares.sum(axis=1).max())
     if most > 1.0 + 1e-9:

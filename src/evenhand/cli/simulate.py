@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from evenhand.policy.composition import Policy
     from evenhand.simulation.results import Results
     from evenhand.simulation.setup import Setup
+    from evenhand.simulation.stages import Draft
     from evenhand.theory.baseline import Baseline
 
 
@@ -52,7 +53,7 @@ def check(config: ConfigPath, own: Import = None, as_json: AsJson = False) -> No
             name = f"{label} from round {draft.page.after + 1}" if draft.page.after else label
             try:
                 facts = _feasibility(draft.checked(label, setup.lanes).baseline)
-                policies[name] = facts | _bounds(draft.policy, setup.environment.names)
+                policies[name] = facts | _bounds(draft.policy, setup.environment.names) | _within(draft)
                 policies[name] |= _arrears(draft.policy, facts, setup)
             except InfeasiblePromise as error:
                 policies[name] = {"feasible": False, "fault": str(error)}
@@ -193,6 +194,18 @@ def _bounds(policy: Policy, names: Sequence[str]) -> dict[str, Any]:
     if policy.groups:
         facts["groups"] = [{**group, "arms": [names[arm] for arm in group["arms"]]} for group in policy.groups]
     return facts
+
+
+def _within(draft: Draft) -> dict[str, Any]:
+    """The shares that are promised in segments, by segment and arm."""
+    shares, partition, names = draft.page.within, draft.environment.partition, draft.environment.names
+    if shares is None or partition is None:
+        return {}
+    rows = {
+        segment: {name: share for name, share in zip(names, row, strict=True) if share}
+        for segment, row in zip(partition.names, shares.tolist(), strict=True)
+    }
+    return {"segments": {segment: row for segment, row in rows.items() if row}}
 
 
 def _arrears(policy: Policy, facts: Mapping[str, Any], setup: Setup) -> dict[str, Any]:

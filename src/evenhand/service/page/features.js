@@ -58,7 +58,7 @@ export function FeatureFields({ features, kinds, segments, cuts, faults, tried, 
     Add a feature of ${of === 'arms' ? 'the arms' : 'the situation'}</button>`;
   return html`<fieldset class="groups"><legend>What is known before each decision</legend>
     <p class="note">Features, if the right arm depends on who asks, or arms differ in what is known of them. Every decision
-      then says their values; those of arms can also stay.</p>
+      then says their values. Those of an arm that stay are given once: <code>evenhand client change redeclare</code>.</p>
     ${features.map(feature)}
     ${['features', 'features.situation', 'features.arms'].map((path) => html`<${Fault} faults=${faults} path=${path} />`)}
     <div class="row">${Object.keys(OF).map(add)}</div>
