@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from evenhand.service.http.turns import AHEAD, RECENT, Turn, Turns
+from evenhand.service.http.turns import AHEAD, RECENT, TICK, Turn, Turns
 
 
 class Served:
@@ -229,6 +229,24 @@ def test_a_key_whose_time_comes_while_it_is_looked_at_is_not_forgotten() -> None
     served = Late()
     served.turns = Turns(10.0, 10.0, 40.0, 1.0, served.read)
     run(test, served)
+
+
+def test_those_that_are_early_are_not_looked_at_all_the_time() -> None:
+    """A timer of less than a millisecond is one of none with uvloop: nothing else would be done meanwhile."""
+
+    async def test(served: Served) -> None:
+        served.now = 100.0
+        await served.ask("bx1")
+        await served.ask("ax1", cost=AHEAD + 1e-5)
+        await served.ask("ax2", cost=AHEAD)
+        assert served.begun == ["bx1", "ax1"]
+        timer = served.turns._timer
+        assert timer is not None
+        assert timer.when() - asyncio.get_running_loop().time() > TICK / 2
+        served.now += TICK
+        await asyncio.wait_for(served.tasks["ax2"][1], 5.0)
+
+    run(test, Served(pace=1.0))
 
 
 def test_a_request_that_is_given_up_leaves_its_place() -> None:

@@ -10,6 +10,9 @@ from dataclasses import dataclass, field
 
 AHEAD = 0.002  # seconds of work that a key may begin at once after a pause
 RECENT = 1.0  # seconds for which a key counts as one that asks after its last request
+TICK = (
+    0.001  # seconds from one look at those that are early to the next; uvloop makes none of less, and so looks always
+)
 TINY = 1e-9  # seconds, for sums of rounded numbers
 
 
@@ -144,7 +147,7 @@ class Turns:
         """See to it that those begin in time that have begun so much that others would find no time in between."""
         early = [one.begins - now for one in self._accounts.values() if one.queues and one.begins > now]
         if early and self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(min(early), self._on_time)
+            self._timer = asyncio.get_running_loop().call_later(max(min(early), TICK), self._on_time)
 
     def _on_time(self) -> None:
         self._timer = None
