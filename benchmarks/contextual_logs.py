@@ -263,34 +263,45 @@ def estimated(log: Log, target: Any) -> tuple[str, str, str]:
 
 @dataclass(frozen=True, eq=False)
 class Films:
-    """Ratings of the most rated films in the order of time; of every user all ratings of these films are known."""
+    """The most rated films in the order of time: a round has five of them that a user rated one after the other.
+
+    So each rating is met once, and what a user gives to a film is never learned from before.
+    """
 
     names: tuple[str, ...]
-    likes: Array  # (rounds, films), 1 for at least four stars, NaN where the user never rated the film
+    likes: Array  # (rounds, films), 1 for at least four stars, NaN where the film is not one of the five
     tastes: Array  # (rounds, 1 + genres), an intercept and what the user gave to each genre before, less 3.5 stars
     genres: Array  # (films, genres)
 
     @classmethod
-    def of(cls, folder: Path, films: int = 30) -> Films:
+    def of(cls, folder: Path, films: int = 60, size: int = 5) -> Films:
         """From the files of a copy of MovieLens."""
         ratings = pd.read_csv(folder / "ratings.csv").sort_values("timestamp", kind="stable")
         titles = pd.read_csv(folder / "movies.csv").set_index("movieId")
-        flags = titles["genres"].str.get_dummies("|")
-        chosen = ratings["movieId"].value_counts().index[:films]
-        wide = ratings[ratings["movieId"].isin(chosen)].pivot(index="userId", columns="movieId", values="rating")
-        likes = wide.reindex(columns=chosen).ge(4.0).astype(float).where(wide.reindex(columns=chosen).notna())
-        rounds, tastes = [], []
-        sums, counts = ({user: np.zeros(flags.shape[1]) for user in ratings["userId"].unique()} for _ in range(2))
-        known, among = flags.to_dict("index"), set(chosen)
+        flags = titles["genres"].str.get_dummies("|").astype(float)
+        chosen = list(ratings["movieId"].value_counts().index[:films])
+        place, genres = (
+            {film: at for at, film in enumerate(chosen)},
+            dict(zip(flags.index, flags.to_numpy(), strict=True)),
+        )
+        sums, counts = ({user: np.zeros(flags.shape[1]) for user in set(ratings["userId"])} for _ in range(2))
+        waiting: dict[int, list[tuple[int, float, Array]]] = {}
+        likes, tastes = [], []
         for user, film, stars in zip(ratings["userId"], ratings["movieId"], ratings["rating"], strict=True):
-            if film in among:
-                rounds.append(user)
-                tastes.append(np.append(1.0, sums[user] / (counts[user] + 5.0)))
-            else:  # the chosen films are not learned from beforehand
-                row = np.fromiter(known[film].values(), dtype=float)
-                sums[user], counts[user] = sums[user] + row * (stars - 3.5), counts[user] + row
-        kinds = flags.loc[chosen].to_numpy(dtype=float)
-        return cls(tuple(titles.loc[chosen, "title"]), likes.loc[rounds].to_numpy(), np.array(tastes), kinds)
+            if film not in place:
+                sums[user] += genres[film] * (stars - 3.5)
+                counts[user] += genres[film]
+                continue
+            some = waiting.setdefault(user, [])
+            some.append((place[film], float(stars >= 4.0), np.append(1.0, sums[user] / (counts[user] + 5.0))))
+            if len(some) == size:
+                row = np.full(films, np.nan)
+                row[[at for at, _, _ in some]] = [like for _, like, _ in some]
+                likes.append(row)
+                tastes.append(some[0][2])
+                some.clear()
+        kinds = np.array([genres[film] for film in chosen])
+        return cls(tuple(titles.loc[chosen, "title"]), np.array(likes), np.array(tastes), kinds)
 
 
 def liked(films: Films) -> Iterator[list[str]]:
@@ -299,7 +310,7 @@ def liked(films: Films) -> Iterator[list[str]]:
     arms = np.concatenate(
         [np.broadcast_to(films.genres, (*match.shape, films.genres.shape[1])), match[..., None]], axis=2
     )
-    rounds, share = len(films.likes), 0.01
+    rounds, share = len(films.likes), 0.005
     promise = {"fractions": share}
     policies: dict[str, Any] = {
         "lin_ts, genres and taste": {"index": {**TS, "model": "hybrid"}},
