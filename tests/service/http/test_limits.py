@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from evenhand.service.http.limits import RECEIVED, REQUEST, Place, work_of
+from evenhand.service.http.auth import Caller
+from evenhand.service.http.limits import RECEIVED, REQUEST, SHARE, Place, Quotas, work_of
 from evenhand.service.http.settings import Settings
 from evenhand.service.priority import Priority
 from evenhand.service.store import Decide, LeaseRounds, Store
@@ -181,6 +182,31 @@ def test_pieces_of_a_large_body_have_turns(drinks: Asking, monkeypatch: pytest.M
     assert drinks("POST", f"{ONE}/decisions", content=pieces(), headers=kind).status_code == 200
     assert taken[:3] == [RECEIVED * 5_000, RECEIVED * 3_000, REQUEST]
     assert taken[3] > REQUEST
+
+
+def test_requests_that_are_done_at_once_share_the_rounds_of_the_event_loop() -> None:
+    """Each is done in one step; in a round are no more than may be under way."""
+
+    async def run() -> list[int]:
+        quotas, rounds, number = Quotas(Settings()), list[int](), 0
+
+        async def one() -> None:
+            nonlocal number
+            place = quotas.place(Caller(None, frozenset()), "drinks")
+            await place.take(REQUEST)
+            number += 1
+            place.leave()
+
+        jobs = [asyncio.create_task(one()) for _ in range(200)]
+        while not all(job.done() for job in jobs):
+            before = number
+            await asyncio.sleep(0)
+            rounds.append(number - before)
+        return rounds
+
+    rounds = asyncio.run(run())
+    assert max(rounds) == round(SHARE / REQUEST)
+    assert sum(rounds) == 200
 
 
 def test_a_request_that_counts_as_short_does_not_pause_for_itself(

@@ -218,13 +218,16 @@ class Place:
             await self.take(cost)
 
     def leave(self) -> None:
-        """Let others have their turns."""
+        """Let others have their turns, from the next round of the event loop on.
+
+        At once, all of a key's requests that are done in one step would be done in the same round, 200 in 0.1 s.
+        """
         if self._taken is not None:
             turns, turn = self._taken
             self._taken = None
             if self._is_short:
                 PRIORITY.end()
-            turns.leave(turn)
+            asyncio.get_running_loop().call_soon(turns.leave, turn)
 
 
 class LogDownload:
