@@ -267,20 +267,8 @@ def _and_decide(one: Any, row: Any) -> None:
     one.scores(row)
 
 
-def main(
-    repeats: Repeats = 3,
-    as_json: AsJson = False,
-    write: Write = False,
-    check: Annotated[
-        bool, typer.Option("--check", help="Compare the scores of the packages, and time nothing.")
-    ] = False,
-) -> None:
-    """Measure what decisions by features cost in Evenhand and in other packages."""
-    os.environ["OMP_NUM_THREADS"] = "1"
-    notes = Console(stderr=True)
-    stop_if([line for columns in (1, 5, 30) for line in disagreements(columns)], notes)
-    if check:
-        return
+def one_by_one(repeats: int, notes: Console) -> tuple[list[Table], dict[str, Any]]:
+    """Tables and figures of single decisions."""
     found = {}
     for columns, arms in SIZES:
         with notes.status(f"timing {columns} columns, {arms} arms"):
@@ -298,29 +286,55 @@ def main(
             if name in row:
                 ratio = own / row[name]
                 aims.append(Aim(f"{where}: at most 3 times Vowpal Wabbit{words}", ratio, ratio <= 3.0))
-    side_by_side = {}
+    table = Table("contexts", "microseconds of a decision and its update", ("columns", "arms", *names), rows)
+    figures = {
+        "rows": [{"columns": columns, "arms": arms, **row} for (columns, arms), row in found.items()],
+        "aims": [vars(aim) for aim in aims],
+    }
+    return [table, aims_table("contexts-aims", aims)], figures
+
+
+def at_once(repeats: int, notes: Console) -> tuple[list[Table], dict[str, Any]]:
+    """Tables and figures of lanes, and of rewards that come together."""
+    found = {}
     for columns, arms in SIDE_BY_SIDE:
         with notes.status(f"timing {LANES} lanes, {columns} columns, {arms} arms"):
-            side_by_side[columns, arms] = lanes(columns, arms, repeats)
-    lane_names = ("LinUCB", "LinTS", "river", "MABWiser")
-    lane_rows = [
-        (str(d), str(arms), *(shown(row[name]) for name in lane_names)) for (d, arms), row in side_by_side.items()
+            found[columns, arms] = lanes(columns, arms, repeats)
+    learned = {columns: batches(columns, repeats) for columns in (10, 50, 200)}
+    names = ("columns", "arms", *found[SIDE_BY_SIDE[0]])
+    rows = [(str(columns), str(arms), *map(shown, row.values())) for (columns, arms), row in found.items()]
+    milliseconds = [(str(columns), *(f"{one:.3g}" for one in row.values())) for columns, row in learned.items()]
+    tables = [
+        Table("contexts-lanes", "microseconds, in each of 200 lanes", names, rows),
+        Table("contexts-batches", "ms to learn 10,000 rewards", ("columns", *learned[10]), milliseconds),
     ]
-    together = {columns: batches(columns, repeats) for columns in (10, 50, 200)}
-    batch_rows = [(str(columns), *(f"{one:.3g}" for one in row.values())) for columns, row in together.items()]
+    figures = {
+        "lanes": [{"columns": columns, "arms": arms, **row} for (columns, arms), row in found.items()],
+        "batches": {str(columns): row for columns, row in learned.items()},
+    }
+    return tables, figures
+
+
+def main(
+    repeats: Repeats = 3,
+    as_json: AsJson = False,
+    write: Write = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Compare the scores of the packages, and time nothing.")
+    ] = False,
+    together: Annotated[bool, typer.Option("--together", help="Only lanes and rewards that arrive together.")] = False,
+) -> None:
+    """Measure what decisions by features cost in Evenhand and in other packages."""
+    os.environ["OMP_NUM_THREADS"] = "1"
+    notes = Console(stderr=True)
+    stop_if([line for columns in (1, 5, 30) for line in disagreements(columns)], notes)
+    if check:
+        return
+    parts = (at_once,) if together else (one_by_one, at_once)
+    found = [part(repeats, notes) for part in parts]
     publish(
-        [
-            Table("contexts", "microseconds of a decision and its update", ("columns", "arms", *names), rows),
-            Table("contexts-lanes", "microseconds, in each of 200 lanes", ("columns", "arms", *lane_names), lane_rows),
-            Table("contexts-batches", "ms to learn 10,000 rewards", ("columns", *together[10]), batch_rows),
-            aims_table("contexts-aims", aims),
-        ],
-        {
-            "rows": [{"columns": columns, "arms": arms, **row} for (columns, arms), row in found.items()],
-            "lanes": [{"columns": d, "arms": arms, **row} for (d, arms), row in side_by_side.items()],
-            "batches": {str(columns): row for columns, row in together.items()},
-            "aims": [vars(aim) for aim in aims],
-        },
+        [table for tables, _ in found for table in tables],
+        {name: one for _, figures in found for name, one in figures.items()},
         packages=PACKAGES,
         method=f"medians of {repeats} turns",
         code=CODE,

@@ -246,7 +246,7 @@ def facts(entry: Algorithm) -> list[str]:
         "yes" if plays_several(entry) else "",
         "yes" if changing else "",
         "yes" if entry.example().contextual else "",
-        "exact" if decides_by_numbers(entry) else "",
+        "exact" if decides_by_numbers(entry.example()) else "",
         "yes" if "horizon" in entry.parameters else "",
         f"{steps()['times UCB1'][entry.name]:.1f}",
     ]
