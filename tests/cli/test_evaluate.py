@@ -337,6 +337,7 @@ def test_columns_are_declared_as_features_by_their_names(capsys: pytest.CaptureF
     assert "the choices of a linear model would earn 0." in capsys.readouterr().out
     for names, says in [("contry", "shop.csv has no column 'contry'; did you mean 'country'?"),
                         ("country,click", "is the reward, which is not known before the decision, and no feature"),
+                        ("country,item", "is the item_id, which is not known before the decision, and no feature"),
                         ("propensity", "--features.propensity is 0.5 in every row, which says nothing")]:  # fmt: skip
         assert cli.run(["evaluate", "shop.csv", "--features", names, "--shares", "uniform"]) == 2
         assert says in capsys.readouterr().err

@@ -64,7 +64,7 @@ def price(
     Examples:
         evenhand price sales.csv --promise 0.05,0.1,0.15 --column reward=euros --rewards 0,80 --unit €
         evenhand price sales.csv --promise 0.1 --start drinks
-        evenhand price sales.csv --promise 0.1 --segments country
+        evenhand price sales.csv --promise 0.1 --features country --segments country
         evenhand price world.toml --promise 0.1 --algorithm f_ts --rounds 10000
         evenhand price drinks --promise 10%,20% --json
         evenhand price bandit.json

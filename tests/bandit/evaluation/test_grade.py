@@ -212,7 +212,7 @@ def clicked(rounds: int, clicks: int) -> Log:
         (
             3,
             "with care",
-            "only 3.0 of the plays of fixed shares, which count as 500, have a reward other than 0",
+            "only 3 of the plays of fixed shares, which count as 500, have a reward other than 0",
         ),
         (20, "yes", ""),
     ],

@@ -33,7 +33,7 @@ COLUMNS = {
 }
 MAY_BE_ONE = {"timestamp", "decision_id"}  # the plays of a decision often share a time
 NEEDED = ("timestamp", "item_id", "reward")
-AFTER = {"reward", "rewarded", "propensity_score"}  # known after the decision only
+AFTER = {"item_id", "reward", "rewarded", "propensity_score"}  # known after the decision only
 MEANINGS = ("never", "lost", "zero")  # of a missing reward, as in a bandit
 
 
@@ -118,8 +118,9 @@ class Reading:
                 names[role] = own[0]
             elif role in needed or role in self.columns:
                 lacking[role] = wanted[0]
+        situation = self.features.situation if self.features else {}
         for role in AFTER & names.keys():
-            for name in self.declared:
+            for name in situation if role == "item_id" else self.declared:
                 if names.get(name) == names[role]:
                     fault = f"column {names[role]!r} is the {role}, which is not known before the decision"
                     raise DataError(f"{source}: {fault}, and no feature")

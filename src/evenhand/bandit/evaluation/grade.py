@@ -150,7 +150,7 @@ def _rare(target: Followed) -> str:
     if usual is None or number >= RARE or not target.weight.any():
         return ""
     of = f"the plays of {target.name}, which count as {target.effective:,.0f}, have a reward other than {usual:g}"
-    some = f"only {number:.1f}" if number else "none"
+    some = f"only {number:.2g}" if number else "none"
     return f"{some} of {of}: a normal interval is too narrow, a sequence is not"
 
 

@@ -97,7 +97,10 @@ def price(
             raise EvenhandError("nothing is simulated from a log with features: leave out policy and rounds")
         facts: Facts = priced_by_features.of_log(source, source.known, len(promises), segments)
     elif segments is not None:
-        raise EvenhandError("needs a log with features, which says what arms earn in each segment", "segments")
+        remedy = "read_log(path, features=…) reads them, or --features"
+        raise EvenhandError(
+            f"needs a log with features, which says what arms earn in each segment: {remedy}", "segments"
+        )
     else:
         facts = facts_of(source)
     if plays is not None:
