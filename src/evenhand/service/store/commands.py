@@ -102,7 +102,7 @@ class Command(ABC, Generic[Answer]):
 
     reads: ClassVar[bool] = False
     purges: ClassVar[bool] = False
-    kind: ClassVar[str]
+    kind: ClassVar[str]  # of one that does not read: a part of what is remembered with its key
     answer: ClassVar[type]
     key: str | None = field(default=None, kw_only=True)
     request: Any = field(default=None, kw_only=True)
@@ -126,7 +126,7 @@ class Command(ABC, Generic[Answer]):
         return {name: value for name, value in vars(self).items() if name not in UNHASHED}
 
     def digest(self) -> str:
-        """A hash of the request in canonical JSON, which does not depend on the order of names or on Python."""
+        """A hash of a request to change something, in canonical JSON: neither the order of names nor Python matters."""
         received = [self.kind, self.values()] if self.request is None else self.request
         return hashlib.sha256(canonical(received).encode()).hexdigest()
 
