@@ -78,7 +78,7 @@ ALGORITHM = {
         "promise": "its share",
         "made_for": {"dependent": {"evidence": "optimistic"}},
     },
-    **{"parameters": [PARAMETER]},
+    **{"parameters": [PARAMETER], "by_features": False},
 }
 
 Ask = Callable[[Any], Any]
