@@ -18,11 +18,13 @@ from matplotlib.figure import Figure
 
 from evenhand import Environment, EvenhandError, PerLane, Policy, Results, compare, figures
 from evenhand.algorithms import eta_fucb, fcts_d, fucb, group_ts, group_ucb, lfg, thompson, ucb1
+from evenhand.contexts import Categories
 from evenhand.environment.drift import Piecewise
 from evenhand.environment.rewards import Bernoulli, Winners
 from evenhand.feedback import Bounded
 from evenhand.inference.means import mean_and_error
 from evenhand.policy.merit import Power
+from evenhand.rewards import Linear as LinearRewards
 from evenhand.simulation.figures.style import COLOURS
 from evenhand.simulation.measures import MEASURES
 from evenhand.theory.bounds import ucb1_regret
@@ -34,6 +36,12 @@ STAKES: dict[str, Any] = {"fractions": SHARES, "penalties": 0.2, "merit": Power(
 WORLD = Environment(Winners([0.5, 0.3, 0.2]), feedback=Bounded(0, 2), names=("tea", "coffee", "cocoa"), **STAKES)
 POLICIES = {"plain": ucb1(), "fair": fucb(SHARES), "sampled": thompson()}
 CHANGING = Environment(Piecewise([[0.5, 0.3, 0.2], [0.1, 0.2, 0.8]], starts=[1, 31]), fractions=SHARES)
+SEGMENTED = Environment(
+    LinearRewards([[0.3, 0.2, 0.0], [0.2, 0.0, 0.4], [0.2, 0.0, 0.1]]),
+    contexts=Categories({"country": {"DE": 0.7, "FR": 0.3}}),
+    segments="country",
+)
+IN_A_SEGMENT = [{"from": 1, "fractions": {"2": 0.2}, "segment": "FR"}]
 CAPPED = {
     "plain": group_ucb(caps=0.5, eta=50.0),
     "fair": group_ucb(SHARES, caps=0.5),
@@ -77,9 +85,18 @@ def lines_of(axes: Axes) -> dict[str, Any]:
 # --- curves -----------------------------------------------------------------------------------------------------------
 
 
+def that_has(measure: str, request: Any, lanes: int = 4) -> Results:
+    """Results that have a measure."""
+    if measure == "segment_unfairness":
+        return compare(POLICIES, SEGMENTED, 60, lanes, 3, checkpoints=12, promises=IN_A_SEGMENT, progress=False)
+    single, several = ("changing_single", "changing") if measure in OF_CHANGE else ("single", "results")
+    found: Results = request.getfixturevalue(single if lanes == 1 else several)
+    return found
+
+
 @pytest.mark.parametrize("measure", MEASURES)
 def test_every_measure_has_labelled_axes_and_a_line_a_policy(measure: str, request: Any) -> None:
-    results: Results = request.getfixturevalue("changing" if measure in OF_CHANGE else "results")
+    results = that_has(measure, request)
     figure = figures.curves(results, measure)
     axes = figure.axes[0]
     assert figure.axes[-1].get_xlabel() == "round"
@@ -236,11 +253,7 @@ def test_a_logarithmic_axis_of_negative_values_is_symmetric(results: Results) ->
 @pytest.mark.parametrize("lanes", [1, 4])
 @pytest.mark.parametrize("measure", MEASURES)
 def test_every_measure_can_be_drawn_on_logarithmic_axes(measure: str, lanes: int, request: Any) -> None:
-    if measure in OF_CHANGE:
-        found = request.getfixturevalue("changing_single" if lanes == 1 else "changing")
-    else:
-        found = request.getfixturevalue("single" if lanes == 1 else "results")
-    figure = figures.curves(found, measure, log="xy")
+    figure = figures.curves(that_has(measure, request, lanes), measure, log="xy")
     figure.draw_without_rendering()
     assert figure.axes[0].get_xscale() == "log"
     assert figure.axes[0].get_yscale() in ("log", "symlog")

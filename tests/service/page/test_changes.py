@@ -7,7 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, Page, expect
 
 from evenhand.service.store import Store
 from tests.service.browsing import visit
@@ -132,6 +132,15 @@ def test_what_if_before_it_is_saved(server: Server, visiting: Visiting) -> None:
         expect(page.get_by_text("received 100.0% since round 215 (3 rounds)")).to_be_visible()
 
 
+def offered(page: Page) -> list[str]:
+    """The algorithms that can be chosen, whatever is promised."""
+    found: set[str] = set()
+    for promise in page.get_by_role("group", name="What is promised?").get_by_role("radio").all():
+        promise.check()
+        found.update(page.get_by_label("Algorithm").evaluate("select => [...select.options].map(one => one.value)"))
+    return sorted(found)
+
+
 def test_every_algorithm_can_be_chosen_with_its_parameters(server: Server, visiting: Visiting) -> None:
     with visiting() as seen:
         seen.pardoned.append("422")
@@ -139,12 +148,13 @@ def test_every_algorithm_can_be_chosen_with_its_parameters(server: Server, visit
         page.get_by_role("link", name="New allocation").click()
         algorithm = page.get_by_label("Algorithm")
         expect(algorithm.locator("option:checked")).to_have_text("F-TS (f_ts)")
-        found: list[str] = []
-        for promise in page.get_by_role("group", name="What is promised?").get_by_role("radio").all():
-            promise.check()
-            found += algorithm.evaluate("select => [...select.options].map(({ value }) => value)")
         listed = server.http.get("/v1/algorithms").json()["algorithms"]
-        assert sorted(found) == [one["name"] for one in listed]
+        assert offered(page) == [one["name"] for one in listed if not one["by_features"]]
+        page.get_by_role("button", name="Add a feature of the situation").click()
+        composed = [one for one in offered(page) if " + " in one]  # policies of parts, as they are recommended
+        assert sorted({*offered(page)} - {*composed}) == [one["name"] for one in listed]
+        assert composed
+        page.get_by_role("button", name="Remove feature 1").click()
         page.get_by_label("Name of the allocation").fill("quotas")
         page.get_by_label("Arm 1", exact=True).fill("a")
         page.get_by_label("Arm 2", exact=True).fill("b")
