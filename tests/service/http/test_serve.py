@@ -19,6 +19,7 @@ import uvicorn
 from sqlalchemy import create_engine, text
 
 from evenhand.cli import main as cli
+from evenhand.service.http import logs
 from evenhand.service.http import run as running
 from evenhand.service.http.metrics import Metrics
 from evenhand.service.store import Decide, Store
@@ -352,6 +353,7 @@ def test_a_signal_before_it_listens_for_signals_stops_it(
             one.close()
 
     monkeypatch.setattr(uvicorn.Server, "run", early)
+    monkeypatch.setattr(logs, "configure", lambda *_: None)  # handlers of this process would outlive the test
     assert run("serve", "--no-keys", "--port", "0").code == 0
     assert kept[0].should_exit  # it looks at this once it has started
 
