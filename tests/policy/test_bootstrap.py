@@ -154,6 +154,13 @@ def test_what_is_no_estimator_is_refused(estimator: Any) -> None:
         Bootstrap(estimator)
 
 
+def test_faults_name_their_argument() -> None:
+    with pytest.raises(EvenhandError, match="members must be at least 1, got 0"):
+        Bootstrap(Ridge(), members=0)
+    with pytest.raises(EvenhandError, match="model='shared' gives all arms the same score where arms have no features"):
+        Policy(Bootstrap(Ridge(), model="shared")).start(2, columns=(1, 0))
+
+
 def test_a_bandit_refuses_it_with_what_to_use_instead() -> None:
     with pytest.raises(
         EvenhandError, match=r"Bootstrap is for simulations and logs only.* use LinUCB, LinTS or Logist"

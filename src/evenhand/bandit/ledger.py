@@ -14,6 +14,7 @@ from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import StateError
 from evenhand.core.state import Array, Mask
 from evenhand.messages.answers import SettledPromise
+from evenhand.messages.words import in_segment
 from evenhand.policy.accounts import BILLION, Accounts, Terms
 
 if TYPE_CHECKING:
@@ -290,7 +291,7 @@ def whole(plays: Array) -> Whole:
 def named(holder: Holder, names: Sequence[str]) -> str:
     """What the holder of a promise is called."""
     if isinstance(holder, InSegment):
-        return f"{names[holder.place]} in the segment {holder.segment}"
+        return in_segment(names[holder.place], holder.segment)
     return holder if isinstance(holder, str) else names[holder]
 
 

@@ -75,10 +75,8 @@ def price(
     limits = None if rewards is None else options.reward_range(rewards)
     said = {"window": window, "missing": missing, "rewards": limits, "unit": unit}
     log: Log | None = None
-    read, run = (
-        {"column": column, **said, "start": start, "segments": segments},
-        {"algorithm": algorithm, "rounds": rounds, "seed": seed},
-    )
+    read = {"column": column, "features": features, **said, "start": start, "segments": segments}
+    run = {"algorithm": algorithm, "rounds": rounds, "seed": seed}
     with options.in_place_of_arguments():
         if Path(source).suffix in (".csv", ".parquet"):
             from evenhand.bandit.evaluation.log import read_log
@@ -107,6 +105,10 @@ def price(
             else:
                 with connected(url, 30.0, False, source) as client:
                     found = client.price(source, shares)
+    if log is not None:  # before anything is printed, which a closed pipe ends
+        from evenhand.bandit.evaluation.columns import keep
+
+        keep(Path(log.source), log.reading)
     if as_json:
         print_json(found.to_json())
     else:
@@ -116,10 +118,6 @@ def price(
         note(f"wrote {out}")
     if start is not None and shares is not None and log is not None:
         _start(start, log, found, shares[0], url)
-    if log is not None:
-        from evenhand.bandit.evaluation.columns import keep
-
-        keep(Path(log.source), log.reading)
 
 
 def promised(text: str | None) -> list[float] | None:

@@ -15,6 +15,7 @@ from rich.table import Table
 from evenhand.cli.rendering import console_for_tables, plus_minus, table_of
 from evenhand.core.errors import number_of
 from evenhand.judgement.sentences import listed, sentence
+from evenhand.messages.words import in_segment
 from evenhand.simulation.results import Results
 from evenhand.simulation.verdicts import FAIR, Verdict, differences, verdicts
 
@@ -138,7 +139,7 @@ def _show_segments(console: Console, results: Results, found: Mapping[str, Verdi
     got = parts.groupby([*keys, "policy"], observed=True)["got"].mean()
     cells = {
         f"{arm} in {segment}, promised {share:.4g}": [
-            _cell(f"{arm} in the segment {segment}", float(got[segment, arm, share, label]), verdict)
+            _cell(in_segment(arm, segment), float(got[segment, arm, share, label]), verdict)
             for label, verdict in found.items()
         ]
         for segment, arm, share in dict.fromkeys(one[:3] for one in got.index)

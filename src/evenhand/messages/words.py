@@ -101,3 +101,8 @@ def masks(names: Iterable[str]) -> re.Pattern[str] | None:
 @lru_cache(16)
 def _pattern(names: tuple[str, ...]) -> re.Pattern[str] | None:
     return re.compile(f"({'|'.join(map(re.escape, names))})") if names else None
+
+
+def in_segment(name: str, segment: str) -> str:
+    """What an arm is called of which something is promised in one segment of the rounds."""
+    return f"{name} in the segment {segment}"

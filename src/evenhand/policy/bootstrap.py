@@ -13,11 +13,10 @@ from evenhand.core import validate
 from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import EvenhandError
 from evenhand.core.frozen import frozen
+from evenhand.core.parts import naming_arguments
 from evenhand.core.state import Array, Feedback, Observation, Shape, State
-from evenhand.policy.contextual import plays_of, shape_of
-from evenhand.policy.evidence import Evidence, Received
-from evenhand.policy.index import Index
-from evenhand.policy.linear_sums import taken, turns_of
+from evenhand.policy.contextual import ByFeatures, plays_of, shape_of
+from evenhand.policy.linear_sums import check_columns, each_arm, features_of, turns_of
 from evenhand.policy.part import Places, Traits
 
 ROOM = 8  # rewards of a lane for which there is room at first
@@ -64,8 +63,9 @@ def _estimator(value: object) -> object:
     return value
 
 
+@naming_arguments
 @frozen
-class Bootstrap(Index):
+class Bootstrap(ByFeatures):
     """Thompson sampling by the bootstrap: the score is ``(m f̂(φ) + c u)/(m + c)``, f̂ fitted to one member's sample.
 
     A reward enters the sample of each member a number of times drawn from Poisson(1). In a round each arm (in the
@@ -80,8 +80,8 @@ class Bootstrap(Index):
     Args:
         estimator: any object with ``fit(X, y)`` and ``predict(X)``, or ``predict_proba(X)`` and ``classes_``, whose
             expected class is then the score (rewards then need to be few different numbers, such as 0 and 1).
-        members: number of samples, B ≥ 2.
-        model: ``"disjoint"``, an estimator for every arm; ``"shared"``, one for all, needs features of the arms.
+        members: number of samples, at least 1.
+        model: ``"disjoint"``, an estimator for every arm; ``"shared"``, one for all, as in `LinUCB`.
         prior: c ≥ 0, in rewards.
         refit: growth of the data, > 0, after which an estimator is fitted anew.
 
@@ -108,44 +108,14 @@ class Bootstrap(Index):
     refit: float = field(default=0.1, converter=validate.positive, kw_only=True)
     traits = Traits(contextual=True, random=True, offline=True)
 
-    @property
-    def evidence(self) -> Evidence:
-        """A reward counts when it comes."""
-        return Received()
-
     def start(self, shape: Shape) -> Sample:
         """No rewards."""
         situation, arm = shape_of(shape).columns
-        if self.model == "shared" and not arm:
-            raise EvenhandError(
-                "model='shared' gives all arms the same score where arms have no features: declare features of the "
-                "arms, or use model='disjoint'"
-            )
+        check_columns(self.model, (situation, arm))
         lead = shape[:-1]
-        none, features = np.full((*lead, ROOM), -1), np.zeros((*lead, situation + arm, ROOM))
-        return Sample(
-            situation,
-            arm,
-            none,
-            features,
-            np.zeros((*lead, ROOM)),
-            np.zeros((*lead, self.members, ROOM), dtype=np.intp),
-        )
-
-    def grow(self, memory: Sample, arms: int) -> Sample:
-        """New arms have no rewards."""
-        return memory
-
-    def recolumn(self, memory: Sample, columns: tuple[int, int], situation: Places, arms: Places) -> Sample:
-        """Zeros for the new columns, as if they had been 0 in every play."""
-        places = np.concatenate((situation, np.where(arms < 0, -1, arms + memory.situation)))
-        moved = taken(memory.features.swapaxes(-1, -2), places)
-        assert moved is not None
-        return Sample(*columns, memory.arms, moved.swapaxes(-1, -2), memory.rewards, memory.times)
-
-    def learn(self, memory: Sample, plays: Array, sums: Array) -> Sample:
-        """Refused: counts have no features."""
-        raise EvenhandError(f"it has an index ({type(self).__name__}) that learns from features, which counts have not")
+        arms, times = np.full((*lead, ROOM), -1), np.zeros((*lead, self.members, ROOM), dtype=np.intp)
+        features = np.zeros((*lead, situation + arm, ROOM))
+        return Sample(situation, arm, arms, features, np.zeros((*lead, ROOM)), times)
 
     def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
         """Add the rewards that arrived, each some times to the sample of each member."""
@@ -167,39 +137,29 @@ class Bootstrap(Index):
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """One draw for every arm, (…, arms)."""
-        pulls, memory = state.tally.pulls, state.index
+        pulls = state.tally.pulls
         groups = pulls.shape if self.model == "disjoint" else pulls.shape[:-1]
         members = np.asarray(rng.integers(self.members, size=groups))
         prior = rng.random(pulls.shape)
-        return self._joined(*self._predicted(state, self._features(memory, observation, pulls.shape), members), prior)
+        return self._joined(*self._predicted(state, self._features(state, observation), members), prior)
 
     def expected(self, state: State, observation: Observation) -> Array:
         """The mean of what the members predict, with 1/2 for the prior."""
         shape = state.tally.pulls.shape
-        features = self._features(state.index, observation, shape)
+        features = self._features(state, observation)
         groups = shape if self.model == "disjoint" else shape[:-1]
         asked = (self._predicted(state, features, np.full(groups, member)) for member in range(self.members))
         return np.asarray(np.mean([self._joined(*predicted, 0.5) for predicted in asked], axis=0))
+
+    def _features(self, state: State, observation: Observation) -> Array:
+        """Features of the situation and of the arm, (…, arms, d + d_arm)."""
+        memory: Sample = state.index
+        return each_arm(*features_of(observation, state.tally.pulls.shape, (memory.situation, memory.arm)))
 
     def _joined(self, means: Array, sizes: Array, prior: Any) -> Array:
         """A prediction with the prior; 0 where there is neither."""
         weight = sizes + self.prior
         return np.asarray((sizes * means + self.prior * prior) / np.where(weight > 0.0, weight, 1.0))
-
-    def _features(self, memory: Sample, observation: Observation, shape: Shape) -> Array:
-        """Features of the situation and of the arm, (…, arms, d + d_arm)."""
-        blocks = []
-        for name, given, width in (
-            ("situation", observation.situation, memory.situation),
-            ("arms", observation.arms, memory.arm),
-        ):
-            if given is None and width:
-                raise EvenhandError(f"are missing: this policy goes by {width} columns", name)
-            block = np.zeros((*shape, 0)) if given is None else np.asarray(given, dtype=float)
-            if given is not None and name == "situation":
-                block = block[..., np.newaxis, :]
-            blocks.append(np.broadcast_to(block, (*shape, width)))
-        return np.concatenate(blocks, axis=-1)
 
     def _predicted(self, state: State, features: Array, members: Places) -> tuple[Array, Array]:
         """What the asked members predict of every arm, and the sizes of their samples, each (…, arms)."""

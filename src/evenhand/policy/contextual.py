@@ -71,8 +71,21 @@ def plays_of(feedback: Feedback, columns: tuple[int, int], arms: int) -> tuple[P
     return Plays(lanes, places, blocks[0], blocks[1], np.asarray(answers.rewards, dtype=float)), answers.delays
 
 
+class ByFeatures(Index):
+    """What indexes that go by features share."""
+
+    @property
+    def evidence(self) -> Evidence:
+        """A reward counts when it comes."""
+        return Received()
+
+    def learn(self, memory: Any, plays: Array, sums: Array) -> Any:
+        """Refused: counts have no features."""
+        raise EvenhandError(f"it has an index ({type(self).__name__}) that learns from features, which counts have not")
+
+
 @frozen
-class LinearIndex(Index):
+class LinearIndex(ByFeatures):
     """What indexes with a linear model of the reward share: the sums, and how the evidence weighs plays."""
 
     model: str = field(default="disjoint", validator=validate.choice(*MODELS))
@@ -152,10 +165,6 @@ class LinearIndex(Index):
         """Add pulls and their rewards, also where pulls count when they are decided."""
         plays, _ = plays_of(feedback, (state.index.situation, state.index.arm), state.arms)
         self._model(state).add(state.index, plays, counts=True, pays=True)
-
-    def learn(self, memory: Sums, plays: Array, sums: Array) -> Sums:
-        """Refused: counts have no features."""
-        raise EvenhandError(f"it has an index ({type(self).__name__}) that learns from features, which counts have not")
 
     def expected(self, state: State, observation: Observation) -> Array:
         """``θ̂ᵀφ`` of every arm."""

@@ -8,6 +8,7 @@ import numpy as np
 from attrs import field
 
 from evenhand.core import validate
+from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.frozen import frozen
 from evenhand.core.parts import part
@@ -25,6 +26,14 @@ BY_SPREAD = "auto_spread"
 #: spread 10, which is as much at a spread of a third of the range: with rewards of scale 1 and 0.02, linear in six
 #: features, it lost 0.0151 and 0.0152 of the scale a round in 4,000 rounds, "auto" 0.0148 and 0.105.
 FACTORS = {"auto": 30.0, BY_SPREAD: 10.0}
+
+
+@dataclass(slots=True)
+class Gaps:
+    """What the gaps are measured by."""
+
+    columns: int  # d
+    spread: Spread  # of the scores
 
 
 def _as_gamma(value: Any) -> Any:
@@ -92,11 +101,11 @@ class InverseGap(Selection):
             return f"gamma = '{BY_SPREAD}' compares scores in every round: use hold=EveryRound() and no schedule"
         return super().refuses(policy)
 
-    def start(self, shape: Shape) -> int | Spread | None:
-        """d, for ``γ = "auto"``; by the spread also that of the scores, beside d."""
+    def start(self, shape: Shape) -> int | Gaps | None:
+        """d, for ``γ = "auto"``; by the spread also that of the scores."""
         columns = max(sum(shape.columns), 1) if isinstance(shape, FeatureShape) else 1
         if self.gamma == BY_SPREAD:
-            return Spread.opened(shape, columns)
+            return Gaps(columns, Spread.opened(shape, None))
         return columns if isinstance(self.gamma, str) else None
 
     def grow(self, memory: Any, arms: int) -> Any:
@@ -105,8 +114,8 @@ class InverseGap(Selection):
 
     def after_decision(self, state: State, decision: Decision) -> None:
         """By the spread, count that of the round."""
-        if isinstance(state.selection, Spread):
-            state.selection.see(decision)
+        if isinstance(state.selection, Gaps):
+            state.selection.spread.see(decision)
 
     def select(self, claim: Claim, state: State, observation: Observation, rng: np.random.Generator) -> Selected:
         """One arm, drawn with its chance, unless an arm has priority."""
@@ -124,8 +133,8 @@ class InverseGap(Selection):
         highest = np.take_along_axis(score, best, axis=-1)
         with np.errstate(invalid="ignore", over="ignore"):  # scores may be infinite
             gap = np.where(score < highest, np.minimum((highest - score) / _range(claim), 1.0), 0.0)
-            if isinstance(state.selection, Spread):
-                mean = state.selection.mean
+            if isinstance(state.selection, Gaps):
+                mean = state.selection.spread.mean
                 gap = np.where(mean > 0.0, gap * (_range(claim) / _range(claim, np.where(mean > 0.0, mean, 1.0))), 0.0)
         number = np.maximum(able.sum(axis=-1, keepdims=True), 1)
         chance = able / (number + self._gamma_in(state) * gap)
@@ -137,7 +146,7 @@ class InverseGap(Selection):
     def _gamma_in(self, state: State) -> float:
         """γ in the round that is being decided."""
         if isinstance(self.gamma, str):
-            columns = state.selection.queue if isinstance(state.selection, Spread) else state.selection
+            columns = state.selection.columns if isinstance(state.selection, Gaps) else state.selection
             rounds = state.arms * state.clock / (columns * np.log1p(state.clock))
             return FACTORS[self.gamma] * float(np.sqrt(rounds))
         return self.gamma

@@ -15,7 +15,7 @@ from evenhand.core.dataclasses import dataclass
 from evenhand.core.state import Array, Shape
 from evenhand.policy.factors import dot, times
 from evenhand.policy.linear_solution import Solved
-from evenhand.policy.linear_sums import Block, Blocks, Plays, Runs, Sums, flat, turns_of
+from evenhand.policy.linear_sums import Block, Blocks, Plays, Runs, Sums, each_arm, flat, turns_of
 
 BULK = 16  # plays of one lane that come together, from which on roots are computed afresh
 
@@ -79,9 +79,7 @@ class LinearModel(Blocks):
         if cache.common is not None:
             moved = times(cache.loads.reshape(*self.lead, self.arms * self.common, self.own), x)
             return ScoreParts(self, cache, x[..., np.newaxis, :], x[..., :0], z - moved.reshape(*each, self.common))
-        own = x[..., np.newaxis, :]
-        if self.columns[1]:
-            own = np.concatenate((np.broadcast_to(own, (*each, x.shape[-1])), z), axis=-1)
+        own = each_arm(x, z) if self.columns[1] else x[..., np.newaxis, :]
         return ScoreParts(self, cache, own, None, None)
 
 

@@ -90,12 +90,7 @@ class Blocks:
 
     def __init__(self, model: str, ridge: float, lead: Shape, arms: int, columns: tuple[int, int]) -> None:
         situation, arm = columns
-        if not arm and model != "disjoint":
-            same = "gives all arms the same score" if model == "shared" else "has nothing that the arms share"
-            raise EvenhandError(
-                f"model={model!r} {same} where arms have no features: declare features of the arms, or use "
-                "model='disjoint'"
-            )
+        check_columns(model, columns)
         self.model, self.ridge, self.lead, self.arms, self.columns = model, ridge, lead, arms, columns
         self.own = {"disjoint": situation + arm, "shared": 0, "hybrid": situation}[model]
         self.common = {"disjoint": 0, "shared": situation + arm, "hybrid": arm}[model]
@@ -166,12 +161,7 @@ class Blocks:
 
     def observed(self, observation: Observation) -> tuple[Array, Array]:
         """The features of a decision, (…, d) and (…, arms, d_arm), checked against the ridge."""
-        situation, arms = observation.situation, observation.arms
-        x = np.zeros((*self.lead, 0)) if situation is None else situation
-        z = np.zeros((*self.lead, self.arms, 0)) if arms is None else arms
-        expected = ((*self.lead, self.columns[0]), (*self.lead, self.arms, self.columns[1]))
-        if (x.shape, z.shape) != expected:
-            raise EvenhandError(f"have shapes {x.shape} and {z.shape}, this policy needs {expected}", "features")
+        x, z = features_of(observation, (*self.lead, self.arms), self.columns)
         self.check(x, z)
         return x, z
 
@@ -225,6 +215,31 @@ class Blocks:
             if array is not None:
                 array *= discount * discount
         sums.solved = None
+
+
+def check_columns(model: str, columns: tuple[int, int]) -> None:
+    """Refuse a model that needs features of the arms where they have none."""
+    if not columns[1] and model != "disjoint":
+        same = "gives all arms the same score" if model == "shared" else "has nothing that the arms share"
+        raise EvenhandError(
+            f"model={model!r} {same} where arms have no features: declare features of the arms, or use model='disjoint'"
+        )
+
+
+def features_of(observation: Observation, shape: Shape, columns: tuple[int, int]) -> tuple[Array, Array]:
+    """The features of a decision among (…, arms), (…, d) and (…, arms, d_arm)."""
+    situation, arms = observation.situation, observation.arms
+    x = np.zeros((*shape[:-1], 0)) if situation is None else situation
+    z = np.zeros((*shape, 0)) if arms is None else arms
+    expected = ((*shape[:-1], columns[0]), (*shape, columns[1]))
+    if (x.shape, z.shape) != expected:
+        raise EvenhandError(f"have shapes {x.shape} and {z.shape}, this policy needs {expected}", "features")
+    return x, z
+
+
+def each_arm(x: Array, z: Array) -> Array:
+    """The features of the situation beside those of every arm, (…, arms, d + d_arm)."""
+    return np.concatenate((np.broadcast_to(x[..., np.newaxis, :], (*z.shape[:-1], x.shape[-1])), z), axis=-1)
 
 
 def taken(array: Block, *axes: Any) -> Block:

@@ -7,15 +7,12 @@ from attrs import evolve, field
 
 from evenhand.core import validate
 from evenhand.core.dataclasses import dataclass
-from evenhand.core.errors import EvenhandError
 from evenhand.core.frozen import frozen
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Feedback, Observation, Shape, State
-from evenhand.policy.contextual import grown_at, plays_of, shape_of
-from evenhand.policy.evidence import Evidence, Received
-from evenhand.policy.index import Index
+from evenhand.policy.contextual import ByFeatures, grown_at, plays_of, shape_of
 from evenhand.policy.linear import LinearModel, linear_model
-from evenhand.policy.linear_sums import Plays, taken, turns_of
+from evenhand.policy.linear_sums import Plays, each_arm, taken, turns_of
 from evenhand.policy.part import Places, Traits
 
 STEPS = 100  # of Newton's method with bisection, which needs about six
@@ -34,7 +31,7 @@ class Posterior:
 
 @part("index", "logistic_ts")
 @frozen
-class LogisticTS(Index):
+class LogisticTS(ByFeatures):
     """Thompson sampling for rewards with ``P(1) = σ(wᵀφ)``: ``σ(w̃ᵀφ)`` with ``w̃_j ~ N(m_j, v²/q_j)``.
 
     A reward r moves m to ``argmin ½Σ q_j(w_j − m_j)² − r ln σ(wᵀφ) − (1 − r) ln(1 − σ(wᵀφ))``, found to the last digits
@@ -66,11 +63,6 @@ class LogisticTS(Index):
     scale: float = field(default=1.0, converter=validate.nonnegative)
     traits = Traits(contextual=True, random=True, bounded=True)
 
-    @property
-    def evidence(self) -> Evidence:
-        """A reward counts when it comes."""
-        return Received()
-
     def products(self, arms: int, columns: tuple[int, int]) -> tuple[float, float]:
         """A number for each column: it has no matrix."""
         return float(arms * sum(columns)), float(sum(columns))
@@ -93,10 +85,6 @@ class LogisticTS(Index):
         own, common = model.places(situation, arms, memory.situation)
         places = common if own is None else own
         return Posterior(*columns, taken(memory.mean, places), taken(memory.precision, places))
-
-    def learn(self, memory: Posterior, plays: Array, sums: Array) -> Posterior:
-        """Refused: counts have no features."""
-        raise EvenhandError(f"it has an index ({type(self).__name__}) that learns from features, which counts have not")
 
     def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
         """Learn from the rewards that arrived, one after the other in each lane."""
@@ -130,9 +118,7 @@ class LogisticTS(Index):
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """One draw of the chance of a reward for every arm, (…, arms)."""
         memory: Posterior = state.index
-        x, z = self._linear(state).observed(observation)
-        each = (*state.tally.pulls.shape, x.shape[-1])
-        phi = np.concatenate((np.broadcast_to(x[..., np.newaxis, :], each), z), axis=-1)
+        phi = each_arm(*self._linear(state).observed(observation))
         mean, spread = memory.mean, self.scale / np.sqrt(self.ridge + memory.precision)
         if self.model == "disjoint":
             size = np.square(phi * spread).sum(axis=-1)

@@ -38,7 +38,7 @@ class Spread:
     rounds: Array  # (…, 1) in which scores were compared
     total: Array  # (…, 1) sum of the differences
     largest: Array  # (…, 1) of them
-    queue: Any  # what the part remembers besides: queues, of gaps a number of columns; None for nothing
+    queue: Any  # the memory of the queues themselves; None for none
 
     @classmethod
     def opened(cls, shape: Shape, queue: Any) -> Spread:

@@ -28,11 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 QUANTILES = (0.05, 0.5, 0.95)
-BY_LANE = (
-    "estimate",
-    "score",
-    "segments",
-)  # arrays of a result whose first axis is the lanes; of the others it is the second
+#: Arrays of a result whose first axis is the lanes; of the others it is the second.
+BY_LANE = ("estimate", "score", "segments")
 CURVE = "curve "  # in front of the names of measures, among the arrays of a result
 
 

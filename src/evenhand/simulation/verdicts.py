@@ -15,6 +15,7 @@ from evenhand.inference.means import mean_and_reach
 from evenhand.judgement.judge import judge, judge_rates
 from evenhand.judgement.keeping import Keeping, doubled
 from evenhand.judgement.sentences import Case, deed
+from evenhand.messages.words import in_segment
 from evenhand.simulation.books import Books, pages_of
 from evenhand.simulation.files import without_infinities
 from evenhand.simulation.tables import PolicyResult, ResultTables
@@ -184,7 +185,7 @@ def _within(results: ResultTables, label: str, keeping: Keeping) -> list[Case]:
         since, made, missing = counts[:, 2:, row, arm].T[..., np.newaxis]
         if since.any():
             found = judge(keeping, made + missing, made, since.max(axis=0))
-            subject = f"{results.names[arm]} in the segment {promised['names'][row]}"
+            subject = in_segment(results.names[arm], promised["names"][row])
             cases.append(Case(subject, shares.item(row, arm), found[0]))
     return cases
 

@@ -157,6 +157,7 @@ def test_a_promise_for_a_segment(ask: Asking) -> None:
     wrong = ask.post(f"{SHOP}/changes", {**change, "segment": "ES"})
     assert wrong.status_code == 422
     assert "there is no segment 'ES'" in wrong.text
+    assert [one["where"] for one in wrong.json()["errors"]] == ["body.segment"]
     assert ask.post("/v1/allocations", {**body, "name": "other", "segments": "age"}).status_code == 422
 
 

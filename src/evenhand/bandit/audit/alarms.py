@@ -13,6 +13,7 @@ from evenhand.judgement.sentences import Case, sentence
 from evenhand.messages.answers import moment
 from evenhand.messages.audit_text import plain
 from evenhand.messages.lines import StandingAlarm
+from evenhand.messages.words import in_segment
 
 FIGURES = ("behind", "low", "high", "tolerance")  # of a judgement
 
@@ -51,7 +52,8 @@ def text(alarm: str, facts: Mapping[str, Any]) -> str:
          'the promise to tea that was missed is in force no more')
     """
     name = f"the group {plain(facts['group'])}" if "group" in facts else plain(facts["arm"])
-    name += f" in the segment {plain(facts['segment'])}" if "segment" in facts else ""
+    if "segment" in facts:
+        name = in_segment(name, plain(facts["segment"]))
     if alarm == ENDED:
         return f"the promise to {name} that was missed is in force no more"
     behind, low, high, tolerance = (float(facts[one]) for one in FIGURES)

@@ -53,7 +53,7 @@ class JsonResponse(Response):
     render = staticmethod(encode)
 
 
-WITH_FEATURES = ("rounds", "features", "arms", "arm_features")  # fields of requests
+WITH_FEATURES = ("rounds", "features", "arms", "arm_features", "segment")  # fields of requests
 
 
 class Refused(Exception):

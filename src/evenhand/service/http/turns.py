@@ -10,9 +10,7 @@ from dataclasses import dataclass, field
 
 AHEAD = 0.002  # seconds of work that a key may begin at once after a pause
 RECENT = 1.0  # seconds for which a key counts as one that asks after its last request
-TICK = (
-    0.001  # seconds from one look at those that are early to the next; uvloop makes none of less, and so looks always
-)
+TICK = 0.001  # seconds from one look at those that are early to the next; of less uvloop makes 0, and looks always
 TINY = 1e-9  # seconds, for sums of rounded numbers
 
 
