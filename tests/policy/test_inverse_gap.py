@@ -178,7 +178,7 @@ def test_by_the_spread_the_chances_by_hand() -> None:
         expected[scores[round].argmax()] = 0.0
         expected[scores[round].argmax()] = 1.0 - expected.sum()
         assert found[round] == pytest.approx(expected)
-    assert state.selection.rounds == 3.0
+    assert state.selection.spread.rounds == 3.0
 
 
 @pytest.mark.parametrize("fairness", [None, VirtualQueue([0.1] * 4, "auto"), DeficitFirst(0.1)])
@@ -218,7 +218,7 @@ def test_a_saved_bandit_goes_on_with_its_spread(tmp_path: Path) -> None:
         bandit.observe(decision.id, {decision.names[0]: x if decision.names == ("a",) else 0.3}, now=float(now))
     bandit.save(tmp_path / "bandit.json")
     again = Bandit.load(tmp_path / "bandit.json")
-    assert again._record.state.selection.rounds == 30.0
+    assert again._record.state.selection.spread.rounds == 30.0
     one, other = (each.decide({"x": 0.5}, now=30.0) for each in (bandit, again))
     assert one.names == other.names
     assert one.arms[0].propensity == pytest.approx(other.arms[0].propensity)
