@@ -247,6 +247,10 @@ REFUSED: list[tuple[list[dict[str, Any]], str]] = [
     ([{"from": 1, "fractions": {"mate": 0.2}}], r"promises\[0\].from must be at least 2"),
     ([{"from": 1, "fractions": {"mate": 0.2}, "segment": "IT"}], r"promises\[0\].segment: there is no segment 'IT'"),
     ([{"from": 1, "fractions": {"mat": 0.2}, "segment": "FR"}], r"promises\[0\].fractions has an unknown arm 'mat'"),
+    (
+        [{"from": 1, "fractions": {"mate": 2}, "segment": "FR"}],
+        r"promises\[0\].fractions.mate must be a number in \[0, 1\]",
+    ),
     ([MATE[0], MATE[0]], r"promises\[1\].from is 1, not after 1"),
     ([{"from": 9, "fractions": {"mate": 0.2}, "segment": "DE"}, MATE[0]], r"promises\[1\].from is 1, not after 9"),
     ([{"from": 1, "caps": {"mate": 0.2}, "segment": "FR"}], "a promise in a segment must have fractions"),

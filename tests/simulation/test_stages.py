@@ -382,7 +382,7 @@ def test_a_configuration_is_the_same_run() -> None:
             [{"from": 9, "fractions": {"tee": 0.1}}],
             r"promises\[0\].fractions has an unknown arm 'tee'; did you mean 'tea'",
         ),
-        ([{"from": 9, "fractions": {"tea": 1.5}}], r"promises\[0\].tea must be a number in \[0, 1\]"),
+        ([{"from": 9, "fractions": {"tea": 1.5}}], r"promises\[0\].fractions.tea must be a number in \[0, 1\]"),
         ([{"from": 9}], r"promises\[0\]: a promise must have at least one of fractions, caps and groups"),
         ([{"from": 9, "fractions": FIRST, "debt": "forgive"}], r"promises\[0\]: debt 'forgive' needs a reason"),
         (

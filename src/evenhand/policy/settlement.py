@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import MutableMapping, Sequence
+from collections.abc import Mapping, MutableMapping, Sequence
 from typing import Protocol
 
 import numpy as np
 
+from evenhand.core import validate
 from evenhand.core.dataclasses import dataclass
-from evenhand.core.errors import EvenhandError
-from evenhand.core.state import Array, Mask, State, grown
+from evenhand.core.errors import HINTED, EvenhandError, nearest
+from evenhand.core.state import Array, Mask, PerLane, State, grown
 from evenhand.policy.accounts import Accounts, Settled, Terms, settled
 from evenhand.policy.claim import Group
 from evenhand.policy.composition import Policy
@@ -28,6 +29,21 @@ class Settlement:
     group_caps: Settled | None
     groups: tuple[str, ...]  # those before and after, by name
     began: Mask  # (…, arms), the arms whose promise is another, or measured against another share
+
+
+def with_shares(name: str, known: Array | None, given: Mapping[str, float], arms: Sequence[str]) -> Array:
+    """(…, arms), the shares of all arms with some changed, in every lane."""
+    old = np.asarray(0.0 if known is None else known)
+    shares = np.array(np.broadcast_to(old, (*old.shape[:-1], len(arms))))
+    place = {arm: at for at, arm in enumerate(arms)}
+    for arm, share in given.items():
+        if arm not in place:
+            raise EvenhandError(f"has an unknown arm {arm!r}{nearest(str(arm), arms) * (len(arms) <= HINTED)}", name)
+        try:
+            shares[..., place[arm]] = validate.number(arm, share, 0.0, 1.0)
+        except EvenhandError as error:
+            raise error.at(name) from None
+    return PerLane(shares) if isinstance(known, PerLane) else shares
 
 
 def check_changeable(policy: Policy, label: str) -> None:

@@ -10,16 +10,16 @@ import numpy as np
 from attrs import frozen
 
 from evenhand.core import validate
-from evenhand.core.errors import HINTED, EvenhandError, InfeasiblePromise, nearest, shown
+from evenhand.core.errors import EvenhandError, InfeasiblePromise, shown
 from evenhand.core.parts import parameters_of
-from evenhand.core.state import Array, PerLane, State, for_lanes
+from evenhand.core.state import Array, State, for_lanes
 from evenhand.environment.world import Environment
 from evenhand.messages.changes import From, Promise, change_of
 from evenhand.policy.accounts import CARRIED, Accounts, Terms
 from evenhand.policy.composition import Policy
 from evenhand.policy.groups import BoundedShares, with_changes
 from evenhand.policy.segments import check_segmented
-from evenhand.policy.settlement import Waiting, check_changeable, lasting, settle
+from evenhand.policy.settlement import Waiting, check_changeable, lasting, settle, with_shares
 from evenhand.simulation.books import Page
 from evenhand.simulation.metrics import MetricRecorder
 from evenhand.simulation.segments import Within
@@ -151,7 +151,7 @@ def _next(before: Draft, change: From, label: str) -> Draft:
         return _draft(policy, environment, after, terms, _within(before, promise, promise.segment))
     if policy.fractions is None:
         if promise.fractions is not None:
-            shares = _with_shares("fractions", environment.fractions, promise.fractions, names)
+            shares = with_shares("fractions", environment.fractions, promise.fractions, names)
             environment = attrs.evolve(environment, fractions=shares)
         return _draft(policy, environment, after, terms, within)
     check_changeable(policy, f"from round {change.round} on: {label!r}")
@@ -159,7 +159,7 @@ def _next(before: Draft, change: From, label: str) -> Draft:
     new: dict[str, Any] = {}
     for name, given in (("fractions", promise.fractions), ("caps", promise.caps)):
         if given is not None:
-            new[name] = _with_shares(name, getattr(policy, name), given, names)
+            new[name] = with_shares(name, getattr(policy, name), given, names)
     if promise.groups is not None:
         new["groups"] = with_changes(policy.groups, names, promise.groups)
     for name in new:
@@ -179,20 +179,8 @@ def _within(before: Draft, promise: Promise, segment: str) -> Array:
     row, shares = environment.partition.place(segment), np.zeros((len(environment.partition.names), environment.arms))
     if before.page.within is not None:
         shares = before.page.within.copy()
-    shares[row] = _with_shares("fractions", shares[row], promise.fractions or {}, environment.names)
+    shares[row] = with_shares("fractions", shares[row], promise.fractions or {}, environment.names)
     return shares
-
-
-def _with_shares(name: str, known: Array | None, given: Mapping[str, float], names: Sequence[str]) -> Array:
-    """The shares of all arms with some changed, in every lane."""
-    old = np.asarray(0.0 if known is None else known)
-    shares = np.array(np.broadcast_to(old, (*old.shape[:-1], len(names))))
-    place = {arm: at for at, arm in enumerate(names)}
-    for arm, share in given.items():
-        if arm not in place:
-            raise EvenhandError(f"has an unknown arm {arm!r}{nearest(str(arm), names) * (len(names) <= HINTED)}", name)
-        shares[..., place[arm]] = validate.number(arm, share, 0.0, 1.0)
-    return PerLane(shares) if isinstance(known, PerLane) else shares
 
 
 def promised_by(stages: Sequence[Stage], horizon: int) -> Array | None:

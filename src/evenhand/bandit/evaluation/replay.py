@@ -17,7 +17,7 @@ from evenhand.bandit.evaluation.log import Log, check_propensities
 from evenhand.bandit.record import label_of, policy_for, split
 from evenhand.core import html, validate
 from evenhand.core.cohorts import Answers
-from evenhand.core.errors import DataError, EvenhandError, InfeasiblePromise, nearest
+from evenhand.core.errors import DataError, EvenhandError, InfeasiblePromise
 from evenhand.core.html import Bar
 from evenhand.core.intervals import Interval
 from evenhand.core.numbers import percent
@@ -29,6 +29,7 @@ from evenhand.messages.changes import VALUES, Promise, change_of
 from evenhand.policy.accounts import Accounts
 from evenhand.policy.composition import Policy
 from evenhand.policy.segments import SegmentAccounts, check_segmented, infeasible, overall_of
+from evenhand.policy.settlement import with_shares
 from evenhand.simulation.files import without_infinities
 
 FEW = 100  # accepted rounds below which a note says that they are few
@@ -337,10 +338,7 @@ class Within:
                 promise = given if isinstance(given, Promise) else change_of({"change": "promise", **given})
                 assert isinstance(promise, Promise)
                 row = partition.place(promise.segment or "")
-                for item, share in (promise.fractions or {}).items():
-                    if item not in items:
-                        raise EvenhandError(f"has an unknown item {item!r}{nearest(item, items)}", "fractions")
-                    accounts.shares[row, items.index(item)] = validate.number(item, share, 0.0, 1.0)
+                accounts.shares[row] = with_shares("fractions", accounts.shares[row], promise.fractions or {}, items)
             except EvenhandError as error:
                 raise error.at("promises", place) from None
         if promises:
