@@ -20,6 +20,7 @@ import pytest
 from evenhand import compare
 from evenhand.algorithms.registry import ALGORITHMS
 from evenhand.studies.configuration import parse
+from tests.thinned import thinned
 
 RECORDED: dict[str, str] = json.loads(Path(__file__).with_name("trace.json").read_text(encoding="utf-8"))
 ROUNDS, LANES = 300, 3
@@ -132,13 +133,10 @@ def digest(case: str, world: str, plays: int) -> str:
 
 def test_every_algorithm_is_recorded() -> None:
     assert {case.partition(":")[0] for case in CASES} == set(ALGORITHMS)
-    assert {key.rsplit("/", 2)[0] for key in RECORDED} == set(CASES)
+    assert {key.rsplit("/", 2)[0] for key in RECORDED} == set(CASES), "python tools/traces.py records what is missing"
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_plays_as_recorded(case: str) -> None:
-    keys = recorded(case)
-    assert keys, "python tools/traces.py records it"
-    for key in keys:
-        _, world, plays = key.rsplit("/", 2)
-        assert digest(case, world, int(plays)) == RECORDED[key], key
+@pytest.mark.parametrize("key", thinned(RECORDED, IN_TURN.__contains__))
+def test_plays_as_recorded(key: str) -> None:
+    case, world, plays = key.rsplit("/", 2)
+    assert digest(case, world, int(plays)) == RECORDED[key]
