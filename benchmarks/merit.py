@@ -1,14 +1,13 @@
 """What shares by merit cost, in microseconds of processor time, side by side in one run (Chen et al. 2024).
 
-Evenhand's whole loop (`run_block`) for the paper's four policies, against FCTS-D as a compiled loop
-(`limit_merit.py`) and against a plain restatement of the published loop (`published.py`); the optimistic share alone
-against SLSQP (`solver.py`); rounding alone (`rounding.py`). The contenders take turns, and medians are shown. Nothing
-is timed unless all of them agree.
+Evenhand's whole loop (`run_block`) for the paper's four policies, by NumPy of before the engine, by NumPy and compiled,
+against FCTS-D as a compiled loop (`limit_merit.py`) and against a plain restatement of the published loop
+(`published.py`); the optimistic share alone against SLSQP (`solver.py`); rounding alone (`rounding.py`). The contenders
+take turns, and medians are shown. Nothing is timed unless all of them agree.
 """
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -22,16 +21,14 @@ import limit_merit
 import published
 import rounding
 import solver
-from common import Repeats, apart, medians, stop_if
-from evenhand import Environment, Policy
+from common import ENGINELESS, Before, Repeats, Runner, Simulation, apart, medians, numpy_of, stop_if
+from evenhand import Environment
 from evenhand.algorithms import fcts_d, fcucb_d, op_fcts_d, op_fcucb_d
-from evenhand.core.streams import strand_seeds
 from evenhand.environment.delays import Geometric
 from evenhand.environment.rewards import Bernoulli
 from evenhand.policy.merit import Power
-from evenhand.simulation.simulate import checkpoint_rounds, run_block
-from evenhand.simulation.tables import PolicyResult
-from evenhand.theory.baseline import Baseline, baseline_of
+from evenhand.simulation.simulate import checkpoint_rounds
+from evenhand.theory.baseline import baseline_of
 from report import SIMULATION, Aim, AsJson, Table, Write, aims_table, names_of, publish
 
 PAPER, STEEP = solver.KINDS  # merit and plays of the experiments, and a merit under which the share must be searched
@@ -44,26 +41,27 @@ JUDGED = ("reward", "reward_regret", "fairness_regret")
 SUCCESS = 0.05  # of the geometric delay
 PACKAGES = ("evenhand", "numpy", "scipy", "numba")
 LOOP_AIM = 1.0  # at 1000 lanes, FCTS-D's time in times of the compiled loop's
-FASTER_AIMS = {1: 50.0, 100: 4.0, 1000: 2.0}  # by lanes, NumPy's time for FCTS-D in times of the compiled engine's
+BEFORE = """
+import merit
+listed = [case for kind in merit.SIZES for case in merit.cases(*kind)]
+cases = {f"{case.policy.name}/{case.merit.beta:g}": case for case in listed}
+"""
+FASTER_AIMS = {
+    1: 50.0,
+    100: 4.0,
+    1000: 2.0,
+}  # by lanes, NumPy's time before for FCTS-D in times of the compiled engine's
 PUBLISHED = {"fcts_d": 1200.0, "fcucb_d": 2000.0}  # microseconds per step of the code published with the paper, about
 PUBLISHED_AIM = 500.0  # at 1000 lanes, these in times of Evenhand's
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class Case(Simulation):
     """A policy in its environment, and the plain loop that does the same."""
 
-    policy: Policy
     merit: Power
-    environment: Environment
-    baseline: Baseline
     guess: published.Guess  # as published
     exact: published.Guess  # the same with the exact share in place of SLSQP's
-
-    def run(self, lanes: int, rounds: limit.Rounds, seed: int, engine: str = "auto") -> PolicyResult:
-        """The simulation by Evenhand."""
-        os.environ["EVENHAND_ENGINE"] = engine
-        return run_block(self.policy, self.environment, self.baseline, lanes, rounds, strand_seeds(seed, lanes))
 
     def run_loop(self, lanes: int, rounds: limit.Rounds, seed: int, everyone: bool) -> limit.Kept:
         """The simulation by the compiled loop, which is FCTS-D."""
@@ -86,6 +84,7 @@ class Row:
     plays: int
     lanes: int
     rounds: int
+    before: float  # by NumPy of an earlier commit
     numpy: float
     evenhand: float  # compiled, where the engine can
     restated: float  # one lane, whatever ``lanes`` is
@@ -107,7 +106,7 @@ def cases(merit: Power, plays: int, as_published: bool = False) -> list[Case]:
         (op_fcucb_d(merit, **boxed), published.in_wide_box(merit, slsqp), published.in_wide_box(merit, exact)),
         (op_fcts_d(merit, **start), both_ways, both_ways),
     )
-    return [Case(policy, merit, environment, baseline_of(policy, environment), *plain) for policy, *plain in policies]
+    return [Case(policy, environment, baseline_of(policy, environment), merit, *plain) for policy, *plain in policies]
 
 
 def all_disagreements() -> list[str]:
@@ -147,11 +146,12 @@ def figures(pulls: Any, curves: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def measure(case: Case, lanes: int, repeats: int) -> Row:
+def measure(case: Case, lanes: int, repeats: int, before: Runner) -> Row:
     """One row of the table."""
     policy, horizon = case.policy, SIZES[case.merit, case.policy.plays][lanes]
     rounds = checkpoint_rounds(horizon)
     contenders: dict[str, Callable[[], object]] = {
+        "before": lambda: before(f"{policy.name}/{case.merit.beta:g}", lanes, horizon),
         "numpy": lambda: case.run(lanes, rounds, 0, "numpy"),
         "evenhand": lambda: case.run(lanes, rounds, 0, "compiled"),
         "restated": lambda: case.run_restated(case.guess, RESTATED_ROUNDS, 0),
@@ -170,6 +170,7 @@ def table_of(name: str, rows: list[Row]) -> Table:
     columns = (
         "policy",
         "lanes",
+        "NumPy before",
         "NumPy",
         "compiled",
         "faster",
@@ -188,7 +189,7 @@ def table_of(name: str, rows: list[Row]) -> Table:
             loops = [f"{row.loop:.3f}", f"{row.evenhand / row.loop:.2f}"]
             loops += [f"{row.lean_loop:.3f}", f"{row.evenhand / row.lean_loop:.2f}"]
         slower = (f"{row.restated:.0f}", f"{row.restated / row.evenhand:,.1f}", f"{row.restated_exact:.0f}")
-        own = (f"{row.numpy:.3f}", f"{row.evenhand:.3f}", f"{row.numpy / row.evenhand:.1f}")
+        own = (f"{row.before:.3f}", f"{row.numpy:.3f}", f"{row.evenhand:.3f}", f"{row.before / row.evenhand:.1f}")
         cells.append((f"`{row.policy}`", f"{row.lanes:,}", *own, *loops, *slower))
     title = f"microseconds per lane and step, merit 1 + {rows[0].beta:g} μ⁴, {rows[0].plays} of 7 arms per round"
     return Table(name, title, columns, cells)
@@ -232,8 +233,9 @@ def aims(rows: list[Row]) -> list[Aim]:
     ]
     for row in rows:
         if (row.policy, row.beta) == ("fcts_d", PAPER[0].beta):
-            ratio, aim = row.numpy / row.evenhand, FASTER_AIMS[row.lanes]
-            results.append(Aim(f"`fcts_d`, {row.lanes} lanes: compiled {aim:g} times faster", ratio, ratio >= aim))
+            ratio, aim = row.before / row.evenhand, FASTER_AIMS[row.lanes]
+            text = f"`fcts_d`, {row.lanes} lanes: compiled {aim:g} times faster than NumPy before"
+            results.append(Aim(text, ratio, ratio >= aim))
     for name, published_time in PUBLISHED.items():
         faster = published_time / widest[name].evenhand
         text = (
@@ -243,17 +245,18 @@ def aims(rows: list[Row]) -> list[Aim]:
     return results
 
 
-def main(repeats: Repeats = 3, as_json: AsJson = False, write: Write = False) -> None:
+def main(repeats: Repeats = 3, beside: Before = ENGINELESS, as_json: AsJson = False, write: Write = False) -> None:
     """Measure what a lane and step of fair shares by merit costs, and its parts alone."""
     notes = Console(stderr=True)
     with notes.status("compiling the loop and comparing what all compute"):
         stop_if(all_disagreements(), notes)
     rows = []
-    for kind, sizes in SIZES.items():
-        for case in cases(*kind):
-            for lanes in sizes:
-                with notes.status(f"{case.policy.name}, β = {case.merit.beta:g}, {lanes} lanes"):
-                    rows.append(measure(case, lanes, repeats))
+    with numpy_of(beside, BEFORE) as before:
+        for kind, sizes in SIZES.items():
+            for case in cases(*kind):
+                for lanes in sizes:
+                    with notes.status(f"{case.policy.name}, β = {case.merit.beta:g}, {lanes} lanes"):
+                        rows.append(measure(case, lanes, repeats, before))
     shares, rounded = solver.rows(repeats, notes), rounding.rows(repeats, notes)
     times = running_times(rows)
     publish(
@@ -273,7 +276,7 @@ def main(repeats: Repeats = 3, as_json: AsJson = False, write: Write = False) ->
             "aims": [vars(aim) for aim in aims(rows)],
         },
         packages=PACKAGES,
-        method=f"medians of {repeats} turns",
+        method=f"medians of {repeats} turns; before: commit {beside}",
         code=SIMULATION + names_of(fcts_d, fcucb_d, op_fcts_d, op_fcucb_d),
         as_json=as_json,
         write=write,

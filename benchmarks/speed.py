@@ -1,18 +1,18 @@
 """What a simulation costs, in microseconds of processor time per lane and step, side by side in one run.
 
-Evenhand's whole loop (`run_block`: environment, policy, measures, 200 checkpoints), by NumPy and compiled, against the
-same simulation as a compiled loop that was written for the policy alone (`limit.py`) and, for UCB1 and Thompson
-sampling, against SMPyBandits. The contenders take turns, and medians are shown. Nothing is timed unless every loop
-computes what Evenhand computes.
+Evenhand's whole loop (`run_block`: environment, policy, measures, 200 checkpoints), by NumPy of before the engine, by
+NumPy and compiled, against the same simulation as a compiled loop that was written for the policy alone (`limit.py`)
+and, for UCB1 and Thompson sampling, against SMPyBandits. Others of the five papers run by NumPy and compiled alone. The
+contenders take turns, and medians are shown. Nothing is timed unless every loop computes what Evenhand computes.
 """
 
 from __future__ import annotations
 
 import contextlib
 import io
-import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,16 +20,13 @@ import typer
 from rich.console import Console
 
 import limit
-from common import Repeats, apart, medians, stop_if
-from evenhand import Environment, Policy
-from evenhand.algorithms import fucb, thompson, tscsf_b, ucb1
-from evenhand.core.streams import strand_seeds
+from common import ENGINELESS, Before, Repeats, Runner, Simulation, apart, medians, numpy_of, stop_if
+from evenhand import Environment
+from evenhand.algorithms import f_ts, fucb, glr_klucb, lfg, thompson, tscsf_b, ucb1
 from evenhand.environment.availability import Independent
 from evenhand.environment.rewards import Bernoulli
-from evenhand.simulation.compiled.engine import CHOICE
-from evenhand.simulation.simulate import checkpoint_rounds, run_block
-from evenhand.simulation.tables import PolicyResult
-from evenhand.theory.baseline import Baseline, baseline_of
+from evenhand.simulation.simulate import checkpoint_rounds
+from evenhand.theory.baseline import baseline_of
 from report import SIMULATION, Aim, AsJson, Table, Write, aims_table, names_of, publish
 
 SIZES = {1: 50_000, 100: 10_000, 1000: 5_000, 10_000: 1_000}  # lanes: rounds
@@ -40,7 +37,8 @@ SLEEPING_MEANS = np.array([0.52, 0.51, 0.49, 0.48, 0.7, 0.8])  # Huang et al. 20
 AWAKE = np.array([0.7, 0.6, 0.7, 0.8, 0.7, 0.6])
 OWED = np.array([0.4, 0.45, 0.3, 0.45, 0.3, 0.4])
 ETA = 63.55
-FASTER_AIMS = {  # how many times faster compiled than by NumPy, with 1, 100 and 1,000 lanes
+BEFORE = "import speed; cases = {case.name: case for case in speed.cases(speed.MEANS, speed.SLEEPING_MEANS)}"
+FASTER_AIMS = {  # how many times faster compiled than by NumPy of before, with 1, 100 and 1,000 lanes
     "fucb": {1: 300.0, 100: 20.0, 1000: 8.0},
     "ucb1": {1: 300.0, 100: 12.0, 1000: 5.0},
     "thompson": {1: 100.0, 100: 4.0, 1000: 3.0},
@@ -53,22 +51,14 @@ PACKAGES = ("evenhand", "numpy", "scipy", "numba", "SMPyBandits")
 
 
 @dataclass(frozen=True, eq=False)
-class Case:
+class Case(Simulation):
     """A policy in an environment, and the compiled loop that simulates just that."""
 
     name: str
     family: str
-    policy: Policy
-    environment: Environment
-    baseline: Baseline
     loop: Callable[..., limit.Kept]
     parameters: tuple[Any, ...]  # of the loop
     peer: str = ""  # SMPyBandits' name for the policy
-
-    def run(self, lanes: int, rounds: limit.Rounds, seed: int, engine: str = "numpy") -> PolicyResult:
-        """The simulation by Evenhand."""
-        os.environ[CHOICE] = engine
-        return run_block(self.policy, self.environment, self.baseline, lanes, rounds, strand_seeds(seed, lanes))
 
     def run_loop(self, lanes: int, rounds: limit.Rounds, seed: int, everyone: bool) -> limit.Kept:
         """The simulation by the compiled loop."""
@@ -83,7 +73,8 @@ class Row:
     family: str
     lanes: int
     rounds: int
-    evenhand: float
+    before: float  # by NumPy of an earlier commit
+    evenhand: float  # by NumPy
     compiled: float
     loop: float  # draws the rewards of all arms, as Evenhand does
     lean_loop: float  # draws the rewards of the played arms only
@@ -99,11 +90,19 @@ def cases(means: limit.Array, sleeping_means: limit.Array) -> list[Case]:
     assert baseline.by_set is not None
     six_arms = (sleeping_means, AWAKE, baseline.by_set[1], OWED, ETA, 3)
     return [
-        Case("fucb", "UCB", fair, ten, baseline_of(fair, ten), limit.fucb, (means, 2.0, FRACTIONS)),
-        Case("ucb1", "UCB", plain, ten, baseline_of(plain, ten), limit.ucb1, (means, 2.0), "UCB"),
-        Case("tscsf_b", "Thompson", queue, six, baseline, limit.tscsf_b, six_arms),
-        Case("thompson", "Thompson", sampled, ten, baseline_of(sampled, ten), limit.thompson, (means,), "Thompson"),
+        Case(fair, ten, baseline_of(fair, ten), "fucb", "UCB", limit.fucb, (means, 2.0, FRACTIONS)),
+        Case(plain, ten, baseline_of(plain, ten), "ucb1", "UCB", limit.ucb1, (means, 2.0), "UCB"),
+        Case(queue, six, baseline, "tscsf_b", "Thompson", limit.tscsf_b, six_arms),
+        Case(sampled, ten, baseline_of(sampled, ten), "thompson", "Thompson", limit.thompson, (means,), "Thompson"),
     ]
+
+
+def others() -> list[Simulation]:
+    """Policies without a loop of their own; arms sleep where `lfg` and `f_ts` choose."""
+    ten = Environment(Bernoulli(MEANS))
+    six = Environment(Bernoulli(SLEEPING_MEANS), Independent(AWAKE))
+    pairs = ((lfg(OWED / 3.0, eta=ETA), six), (f_ts(OWED / 3.0), six), (glr_klucb(), ten))
+    return [Simulation(policy, world, baseline_of(policy, world)) for policy, world in pairs]
 
 
 def all_disagreements() -> list[str]:
@@ -164,11 +163,12 @@ def run_peer(policy: Any, table: list[list[float]]) -> None:
             policy.getReward(arm, rewards[arm])
 
 
-def measure(case: Case, lanes: int, repeats: int, rivals: Mapping[str, Any]) -> Row:
+def measure(case: Case, lanes: int, repeats: int, rivals: Mapping[str, Any], before: Runner) -> Row:
     """One row of the table."""
     horizon = SIZES[lanes]
     rounds = checkpoint_rounds(horizon)
     contenders: dict[str, Callable[[], object]] = {
+        "before": lambda: before(case.name, lanes, horizon),
         "evenhand": lambda: case.run(lanes, rounds, 0),
         "compiled": lambda: case.run(lanes, rounds, 0, "compiled"),
         "loop": lambda: case.run_loop(lanes, rounds, 0, everyone=True),
@@ -186,6 +186,7 @@ def measure(case: Case, lanes: int, repeats: int, rivals: Mapping[str, Any]) -> 
         case.family,
         lanes,
         horizon,
+        found["before"],
         found["evenhand"],
         found["compiled"],
         found["loop"],
@@ -196,16 +197,32 @@ def measure(case: Case, lanes: int, repeats: int, rivals: Mapping[str, Any]) -> 
 
 def table_of(rows: list[Row]) -> Table:
     """Microseconds and ratios."""
-    columns = ("policy", "lanes", "NumPy", "compiled", "faster", "loop", "lean loop", "SMPyBandits", "times slower")
+    columns = ["policy", "lanes", "NumPy before", "NumPy", "compiled", "faster", "loop", "lean loop"]
+    columns += ["SMPyBandits", "times slower"]
     cells = []
     for row in rows:
-        ours = (f"{row.evenhand:.3f}", f"{row.compiled:.3f}", f"{row.evenhand / row.compiled:.1f}")
+        ours = (f"{row.before:.3f}", f"{row.evenhand:.3f}", f"{row.compiled:.3f}", f"{row.before / row.compiled:.1f}")
         loops = (f"{row.loop:.3f}", f"{row.lean_loop:.3f}")
         peer = ("", "")
         if row.smpybandits is not None:
             peer = (f"{row.smpybandits:.1f}", f"{row.smpybandits / row.compiled:,.0f}")
         cells.append((f"`{row.policy}`", f"{row.lanes:,}", *ours, *loops, *peer))
     return Table("speed", "microseconds per lane and step, one core", columns, cells)
+
+
+def others_table(repeats: int, notes: Console) -> Table:
+    """NumPy and compiled, where there is no loop to compare with."""
+    cells = []
+    for one in others():
+        for lanes, horizon in SIZES.items():
+            rounds = checkpoint_rounds(horizon // 10 if lanes == 1 else horizon // 2)
+            with notes.status(f"{one.policy.name}, {lanes} lanes"):
+                engines = {name: partial(one.run, lanes, rounds, 0, name) for name in ("numpy", "compiled")}
+                one.run(1, rounds[:1], 0, "compiled")
+                times = {name: t / lanes / rounds[-1] * 1e6 for name, t in medians(engines, repeats).items()}
+            ours = (f"{times['numpy']:.3f}", f"{times['compiled']:.3f}", f"{times['numpy'] / times['compiled']:.1f}")
+            cells.append((f"`{one.policy.name}`", f"{lanes:,}", *ours))
+    return Table("speed-others", "others by both engines", ("policy", "lanes", "NumPy", "compiled", "faster"), cells)
 
 
 def aims(rows: list[Row]) -> list[Aim]:
@@ -215,8 +232,8 @@ def aims(rows: list[Row]) -> list[Aim]:
         lanes = f"{row.lanes:,} {'lane' if row.lanes == 1 else 'lanes'}"
         faster = FASTER_AIMS[row.policy].get(row.lanes)
         if faster is not None:
-            ratio = row.evenhand / row.compiled
-            text = f"`{row.policy}`, {lanes}: compiled {faster:g} times faster"
+            ratio = row.before / row.compiled
+            text = f"`{row.policy}`, {lanes}: compiled {faster:g} times faster than NumPy before"
             results.append(Aim(text, ratio, ratio >= faster))
         ratio = row.compiled / row.loop
         results.append(Aim(f"`{row.policy}`, {lanes}: compiled no slower than the loop", ratio, ratio <= 1.0))
@@ -231,7 +248,7 @@ def aims(rows: list[Row]) -> list[Aim]:
     return results
 
 
-def main(repeats: Repeats = 3, as_json: AsJson = False, write: Write = False) -> None:
+def main(repeats: Repeats = 3, beside: Before = ENGINELESS, as_json: AsJson = False, write: Write = False) -> None:
     """Measure what a lane and step of a simulation costs: Evenhand by NumPy and compiled, a loop, SMPyBandits."""
     notes = Console(stderr=True)
     listed, rivals = cases(MEANS, SLEEPING_MEANS), peers()
@@ -239,16 +256,17 @@ def main(repeats: Repeats = 3, as_json: AsJson = False, write: Write = False) ->
         stop_if(all_disagreements(), notes)
         listed[0].run(1, checkpoint_rounds(10), 0, "compiled")
     rows = []
-    for case in listed:
-        for lanes in SIZES:
-            with notes.status(f"{case.name}, {lanes} lanes"):
-                rows.append(measure(case, lanes, repeats, rivals))
+    with numpy_of(beside, BEFORE) as before:
+        for case in listed:
+            for lanes in SIZES:
+                with notes.status(f"{case.name}, {lanes} lanes"):
+                    rows.append(measure(case, lanes, repeats, rivals, before))
     publish(
-        [table_of(rows), aims_table("speed-aims", aims(rows))],
+        [table_of(rows), others_table(repeats, notes), aims_table("speed-aims", aims(rows))],
         {"rows": [vars(row) for row in rows], "aims": [vars(aim) for aim in aims(rows)]},
         packages=PACKAGES,
-        method=f"medians of {repeats} turns",
-        code=SIMULATION + names_of(fucb, thompson, tscsf_b, ucb1),
+        method=f"medians of {repeats} turns; before: commit {beside}",
+        code=SIMULATION + names_of(f_ts, fucb, glr_klucb, lfg, thompson, tscsf_b, ucb1),
         as_json=as_json,
         write=write,
     )

@@ -31,6 +31,7 @@ TABLE = REPORT.Table("speed", "microseconds", ("policy", "lanes"), [("`fucb`", "
 def test_every_table_of_a_script_has_markers_on_the_page() -> None:
     scripts = "".join(path.read_text(encoding="utf-8") for path in FOLDER.glob("*.py"))
     names = set(re.findall(r'(?:Table|aims_table|table_of)\(\s*"([\w-]+)"', scripts))
+    names |= {f"growth-{axis}" for axis in re.findall(r'^    "(\w+)": Axis\(', scripts, re.MULTILINE)}
     assert set(re.findall(r"<!-- begin: ([\w-]+) -->", PAGE)) == names
     for name in names:
         assert REPORT.between(PAGE, name, "").count(f"<!-- end: {name} -->") == 1
