@@ -153,7 +153,9 @@ def test_promises_by_segment_are_printed_and_checked(tmp_path: Path, capsys: pyt
     assert "estimates.parquet, segments.parquet, index.html" in shown.err
     assert run(["simulate", str(tmp_path / "out" / "curves.parquet"), "--out", str(tmp_path / "again"), "--json"]) == 0
     (case,) = json.loads(capsys.readouterr().out)["verdicts"]["fair"]["promises"]
-    assert (case["to"], case["verdict"]) == ("mate in the segment FR", "kept")
+    assert (case["to"], case["segment"], case["verdict"]) == ("mate", "FR", "kept")
+    assert run(["simulate", str(tmp_path / "out" / "curves.parquet"), "--out", str(tmp_path / "wide"), "--wide"]) == 0
+    assert "mate in FR, promised 0.25" in capsys.readouterr().out
     assert run(["check", str(path), "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)["policies"]["fair"]
     assert facts["segments"] == {"FR": {"mate": 0.25}}

@@ -64,6 +64,8 @@ def test_every_column_gets_its_kind() -> None:
         ({"v": [[1.0], None]}, "v has rows without a list of numbers"),
         ({"v": [[1.0], ["a"]]}, "v[1][0] must be a number, got 'a'"),
         ({"v": ["a", 1]}, "v must be numbers, names, true or false, or lists of numbers, got 1"),
+        ({"v": [{1}, {2}]}, "v must be numbers, names, true or false, or lists of numbers, got {1}"),
+        ({"v": ["a", {"b": 1}]}, "v must be numbers, names, true or false, or lists of numbers, got {'b': 1}"),
         ({"v": []}, "the table has no rows"),
     ],
 )  # fmt: skip
@@ -82,6 +84,12 @@ def test_all_faults_of_a_table_are_said_at_once() -> None:
 def test_a_column_may_have_more_levels_where_that_is_said() -> None:
     names = pd.DataFrame({"code": [f"c{i:03}" for i in range(150)]})
     assert len(Features.of(names, levels=150).columns) == 152
+
+
+@pytest.mark.parametrize("arms", [5, None, True, "price"])
+def test_columns_of_arms_are_a_list(arms: Any) -> None:
+    with pytest.raises(EvenhandError, match=rf"arms must be a list of columns, such as \['price'\], got {arms!r}"):
+        Features.of(FRAME, arms=arms)
 
 
 @pytest.mark.parametrize("names", [[0, 1], ["a", "a"]])

@@ -95,6 +95,9 @@ def test_the_deeds_of_a_policy() -> None:
 
 def test_a_numbered_arm_does_not_run_into_its_plays() -> None:
     assert sentence(Case("2", 0.1, made("missed", 12.0))).startswith("arm 2 is 12 plays behind")
+    within = Case("2", 0.1, made("missed", 12.0), segment="FR")
+    assert sentence(within).startswith("arm 2 in the segment FR is 12 plays behind")
+    assert (within.to_json()["to"], within.to_json()["segment"]) == ("2", "FR")
 
 
 def test_the_rule_of_a_policy_is_named() -> None:

@@ -311,7 +311,7 @@ def test_a_configuration_has_segments(tmp_path: Path) -> None:
     size = setup.horizon, setup.lanes, setup.seed
     found = compare(setup.policies, setup.environment, *size, promises=setup.promises, progress=False)
     (case,) = cases_of(found, "fair")
-    assert (case.subject, case.judgement.verdict) == ("mate in the segment FR", "kept")
+    assert (case.to, case.segment, case.judgement.verdict) == ("mate in the segment FR", "FR", "kept")
 
 
 def test_a_sweep_varies_a_promise_by_segment() -> None:

@@ -139,7 +139,7 @@ def _with_arm(record: Record, change: AddArm) -> Plan:
             parameters[parameter] = [*parameters[parameter], validate.number(name, value, low=0.0)]
         elif value is not None:
             raise EvenhandError(f"{record.label} has no {name} per arm; leave the {name} out")
-    _check_features(record, change.features, f"AddArm({arm!r}, features=…)")
+    _check_features(record, change.features, "give it with the arm")
     prior = parameters.get("prior")
     if prior is not None and np.ndim(prior) == 2:
         parameters["prior"] = [*prior, UNIFORM]
@@ -188,7 +188,7 @@ def _brought_back(record: Record, change: BringBack) -> Plan:
     if arm not in record.retired:
         raise EvenhandError(f"arm {arm!r} is not retired")
     if record.contexts is not None:
-        _check_features(record, record.contexts.arms[record.arms.place[arm]], "Redeclare(features, arm_features)")
+        _check_features(record, record.contexts.arms[record.arms.place[arm]], "declare the features of all arms anew")
     fraction = 0.0 if change.fraction is None else validate.number("fraction", change.fraction, 0.0, 1.0)
     return Plan(Arms(record.names, record.retired - {arm}), _with_fraction(record, arm, fraction), (arm,))
 

@@ -120,7 +120,7 @@ class Contexts:
         if not faults:
             elsewhere = {name for place in active for name in lacking(self.features, self.arms[place])}
             faults = [
-                EvenhandError(f"is missing, and every other arm has it: give it with {remedy}", "features", name)
+                EvenhandError(f"is missing, and every other arm has it: {remedy}", "features", name)
                 for name in lacking(self.features, values)
                 if name not in elsewhere
             ]

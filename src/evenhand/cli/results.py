@@ -46,6 +46,7 @@ def show_results(results: Results, wide: bool = False, against: str | None = Non
     if wide:
         _show_measures(console, results, list(results.measures))
         _show_shares_with_errors(console, results)
+        _show_segments(console, results, found)
         _show_doubts(console, found)
     else:
         _show_shares(console, results, found)

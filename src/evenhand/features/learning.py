@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,15 @@ from evenhand.core.errors import EvenhandError, nearest, shown
 from evenhand.features.kinds import Category, Faults, Feature, Flag, Number, Vector
 
 REMEDY = "leave the column out"
+KINDS = "must be numbers, names, true or false, or lists of numbers"
 
 
 def declared(frame: pd.DataFrame, arms: Sequence[str], levels: int) -> tuple[dict[str, Feature], dict[str, Feature]]:
     """The features of the situation and those of the arms; see `Features.of`."""
     if not isinstance(frame, pd.DataFrame):
         raise EvenhandError(f"must be a table of pandas, a row per decision, got {shown(frame, 40)}", "frame")
+    if isinstance(arms, str) or not isinstance(arms, Iterable):
+        raise EvenhandError(f"must be a list of columns, such as ['price'], got {shown(arms, 40)}", "arms")
     names = frame.columns.tolist()
     strange = next((name for name in names if not isinstance(name, str) or names.count(name) > 1), None)
     if strange is not None:
@@ -62,6 +65,9 @@ def _kind_of(column: pd.Series[Any], levels: int) -> Feature:
         raise EvenhandError(f"has no value: {REMEDY}")
     if isinstance(values.iloc[0], list | tuple | np.ndarray):
         return _vector(column)
+    strange = next((one for one in values if not isinstance(one, Hashable)), None)
+    if strange is not None:
+        raise EvenhandError(f"{KINDS}, got {shown(strange)}")
     distinct = values.unique()
     if len(distinct) == 1 and len(values) == len(column):
         raise EvenhandError(f"is {shown(distinct.tolist()[0])} in every row, which says nothing: {REMEDY}")
@@ -74,7 +80,7 @@ def _kind_of(column: pd.Series[Any], levels: int) -> Feature:
         return _number(column)
     if not all(isinstance(one, str) for one in distinct):
         strange = next(one for one in distinct if not isinstance(one, str))
-        raise EvenhandError(f"must be numbers, names, true or false, or lists of numbers, got {shown(strange)}")
+        raise EvenhandError(f"{KINDS}, got {shown(strange)}")
     known = sorted(one for one in distinct if one not in ("", "other"))
     if len(known) > levels:
         raise EvenhandError(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from evenhand.core.errors import EvenhandError, nearest
 from evenhand.core.state import Array
 from evenhand.features.declaration import Features
+from evenhand.features.kinds import Number
 
 
 class Partition:
@@ -24,6 +26,10 @@ class Partition:
             hint = nearest(self.feature, features.situation)
             raise EvenhandError(f"there is no feature {self.feature!r} of the situation{hint}", "segments")
         self._kind, self._at = features.situation[self.feature], features.places(self.feature)
+        if isinstance(self._kind, Number) and not self.cuts:
+            middle = {"feature": self.feature, "cuts": [(self._kind.low + self._kind.high) / 2.0]}
+            fault = f"{self.feature!r} is a number, whose segments lie between cuts: give a table such as"
+            raise EvenhandError(f"{fault} {json.dumps(middle)}", "segments")
         try:
             self.names = self._kind.segments(self.feature, self.cuts)
         except EvenhandError as error:

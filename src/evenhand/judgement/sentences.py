@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from evenhand.core.numbers import amount, percent
 from evenhand.judgement.judge import Judgement, Judgements, Verdict
+from evenhand.messages.words import in_segment
 
 NAMED = 3  # arms that a sentence names
 WHOLE = 1.0 + 1e-9  # plays behind that any policy must allow which decides in whole plays
@@ -24,16 +25,22 @@ class Case:
     judgement: Judgement
     cap: bool = False
     reward: bool = False  # whether a reward per round is promised, not plays
+    segment: str = ""  # of whose rounds alone it is; empty for all rounds
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values: ``to``, ``share``, ``cap``, ``reward``, and those of the judgement."""
+        """Plain values: ``to``, ``share``, ``cap``, ``reward``, ``segment``, and those of the judgement."""
         named = {"to": self.subject, "share": self.share, "cap": self.cap, "reward": self.reward}
-        return named | asdict(self.judgement)
+        return named | {"segment": self.segment} | asdict(self.judgement)
+
+    @property
+    def to(self) -> str:
+        """The subject, in its segment."""
+        return in_segment(self.subject, self.segment) if self.segment else self.subject
 
     @property
     def name(self) -> str:
-        """The subject, by which a number cannot be taken for one of plays."""
-        return f"arm {self.subject}" if self.subject.isdigit() else self.subject
+        """The same, by which a number cannot be taken for one of plays."""
+        return f"arm {self.to}" if self.subject.isdigit() else self.to
 
     @property
     def by_rule(self) -> bool:

@@ -15,7 +15,6 @@ from evenhand.inference.means import mean_and_reach
 from evenhand.judgement.judge import judge, judge_rates
 from evenhand.judgement.keeping import Keeping, doubled
 from evenhand.judgement.sentences import Case, deed
-from evenhand.messages.words import in_segment
 from evenhand.simulation.books import Books, pages_of
 from evenhand.simulation.files import without_infinities
 from evenhand.simulation.tables import PolicyResult, ResultTables
@@ -52,7 +51,7 @@ class Verdict:
         Returns:
             ``text``; ``promises_kept``, null where nothing is promised or it is undecided; ``missed`` and
             ``undecided``, lists of names; ``gap``; and ``promises``, a table for each with ``to``, ``share`` (of the
-            rounds, or with ``reward`` the reward per round), ``cap``, and its judgement.
+            rounds, or with ``reward`` the reward per round), ``cap``, ``segment``, and its judgement.
         """
         kept = False if self.missed else True if self.cases and not self.undecided else None
         return {
@@ -131,7 +130,7 @@ def _verdict(results: ResultTables, label: str) -> Verdict:
     text = f"{label} {deed(cases, 'share by merit' if by_merit else 'promise')}, and {ending}."
     ordered = sorted(cases, key=lambda case: -case.judgement.behind)
     missed, undecided = (
-        tuple(one.subject for one in ordered if one.judgement.verdict == verdict) for verdict in ("missed", "undecided")
+        tuple(one.to for one in ordered if one.judgement.verdict == verdict) for verdict in ("missed", "undecided")
     )
     return Verdict(label, promised, missing, missed, undecided, gap, text, tuple(cases))
 
@@ -185,8 +184,8 @@ def _within(results: ResultTables, label: str, keeping: Keeping) -> list[Case]:
         since, made, missing = counts[:, 2:, row, arm].T[..., np.newaxis]
         if since.any():
             found = judge(keeping, made + missing, made, since.max(axis=0))
-            subject = in_segment(results.names[arm], promised["names"][row])
-            cases.append(Case(subject, shares.item(row, arm), found[0]))
+            segment = promised["names"][row]
+            cases.append(Case(results.names[arm], shares.item(row, arm), found[0], segment=segment))
     return cases
 
 

@@ -217,8 +217,9 @@ class SweepTables:
 
         Returns:
             ``setting``, a column for each axis, ``policy``, ``to`` (an arm or a group), ``share``, ``cap`` (whether it
-            is the largest share), ``verdict`` (kept, missed or undecided), ``behind``, ``low``, ``high``,
-            ``tolerance`` and ``allowed`` in plays, ``parameter``, ``rounds_needed`` and ``lanes_needed``.
+            is the largest share), ``reward`` (whether a reward per round), ``segment`` (of whose rounds alone it is),
+            ``verdict`` (kept, missed or undecided), ``behind``, ``low``, ``high``, ``tolerance`` and ``allowed`` in
+            plays, ``parameter``, ``rounds_needed`` and ``lanes_needed``.
         """
         import pandas as pd
 

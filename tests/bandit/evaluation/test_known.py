@@ -438,7 +438,12 @@ def test_of_many_segments_only_those_that_pay_most_are_listed() -> None:
     rewards = np.where(item == 0, 0.8, 0.2 + 0.01 * shop) + rng.normal(0.0, 0.01, rounds)
     frame = pd.DataFrame(rows | {"reward": rewards, "shop": [f"s{one}" for one in shop]})
     features = Features({"shop": Category(sorted(set(frame["shop"])))})
-    (said,) = (one for one in price(Log.of(frame, features=features), 0.4).sentences if "by shop" in one)
+    log = Log.of(frame, features=features)
+    within = price(log, 0.4, segments="shop")
+    assert sum("In the segment s" in one for one in within.sentences) == 3
+    assert "27 more segments add less; all are listed by segment." in within.sentences
+    assert len(within.by_segment) == 30
+    (said,) = (one for one in price(log, 0.4).sentences if "by shop" in one)
     assert said.count("%") == 22  # of the promise, of 20 segments and of the others
     assert said.endswith("%.")
     assert "all others" in said

@@ -19,7 +19,6 @@ from evenhand.judgement.merits import allowed_shares
 from evenhand.judgement.sentences import WHOLE, Case, briefly, of_all, resting, sentence
 from evenhand.messages.audit_text import plain
 from evenhand.messages.lines import BoundLine
-from evenhand.messages.words import in_segment
 from evenhand.policy.merit import Merit
 
 
@@ -175,7 +174,7 @@ def _of_bounds(account: Account) -> Iterator[tuple[int, Promised, Case]]:
         if line.rounds and line.kind == "segment":
             place = account.names.index(line.name)
             found = _of_bound(account.keeping_within, line, line.owed, 1)
-            case = Case(in_segment(name, plain(line.segment)), line.at_least, found)
+            case = Case(name, line.at_least, found, segment=plain(line.segment))
             yield at, ("segment", InSegment(line.segment, place)), case
         if line.rounds and line.at_most is not None and line.excess is not None:
             found = _of_bound(account.keeping, line, -line.excess, account.plays, cap=True)

@@ -23,7 +23,7 @@ from evenhand.bandit.evaluation.intervals import FIXED, MANY, RIGHT
 from evenhand.bandit.evaluation.known import Known
 from evenhand.bandit.evaluation.log import Log
 from evenhand.bandit.evaluation.priced import Facts
-from evenhand.core.errors import DataError, EvenhandError, InfeasiblePromise
+from evenhand.core.errors import DataError, EvenhandError, InfeasiblePromise, number_of
 from evenhand.core.numbers import amount
 from evenhand.core.state import Array, Mask
 from evenhand.features.partition import Partition
@@ -34,6 +34,7 @@ from evenhand.theory.bounded import best_shares_in, check_bounds
 
 CONTEXTS = 2000  # that stand for all, where there are more
 SEGMENTS = 20  # that a sentence lists
+SPOKEN = 3  # segments that have a sentence each
 STEPS = 30  # most of them towards the upper end of an interval
 SORTED = 20_000_000  # numbers, up to which equal contexts are found
 SLACK = (0.0, 0.02, 0.05, 0.1, 0.2)  # parts of a promise that some rounds may leave out, if they cannot keep it
@@ -146,8 +147,10 @@ class FactsByFeatures(Facts):
         says = [
             f"In the segment {one.segment}, {one.part:.1%} of the rounds, {words} costs {self.say(one.steady)} per "
             f"round of it (95% interval {amount(one.low)} to {self.say(one.high)})."
-            for one in own[:SEGMENTS]
+            for one in own[:SPOKEN]
         ]
+        if (more := len(own) - SPOKEN) > 0:
+            says.append(f"{number_of(more, 'more segment adds', 'more segments add')} less; all are listed by segment.")
         if own and "segment" not in table:
             parts = tuple(replace(one, facts=replace(one.facts, partition=None)) for one in self.parts)
             cost = self.say(replace(self, partition=None, parts=parts).steady(words, table)[0].steady)
