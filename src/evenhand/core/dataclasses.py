@@ -1,16 +1,16 @@
-"""Python's dataclasses, whose methods are compiled when one of them is first called.
-
-To compile them takes half a millisecond a class, which was a third of what `import Bandit` took beyond NumPy.
-"""
+"""Python's dataclasses, which are processed when one of them is first made, compared or asked for its fields."""
 
 from __future__ import annotations
 
 import dataclasses
-from dataclasses import FrozenInstanceError, make_dataclass
+from dataclasses import FrozenInstanceError
 from functools import partial
 from typing import Any, NoReturn, dataclass_transform
 
 from .aside import aside
+from .late import fields_of, late
+
+NAMES = ("__dataclass_fields__", "__dataclass_params__", "__init__", "__match_args__", "__repr__")
 
 
 @aside
@@ -19,43 +19,39 @@ def dataclass(cls: Any = None, *, frozen: bool = False, slots: bool = False, eq:
     """`dataclasses.dataclass`, with these of its options."""
     if cls is None:
         return partial(dataclass, frozen=frozen, slots=slots, eq=eq)
-    if frozen and slots:  # whose state is set by methods of its own
-        return dataclasses.dataclass(frozen=True, slots=True, eq=eq)(cls)
-    cls.__doc__ = cls.__doc__ or cls.__name__  # or else it would be made of a signature, which takes long
-    made: Any = dataclasses.dataclass(init=False, repr=False, eq=False, slots=slots)(cls)
-    for name in ("__init__", "__repr__", *(["__eq__"] if eq else []), *(["__hash__"] if eq and frozen else [])):
-        if name not in vars(made):
-            setattr(made, name, _Late(made, name, frozen, eq))
+    body = {"__annotations__": {}, **vars(cls)}
+    body["__doc__"] = cls.__doc__ = (
+        cls.__doc__ or cls.__name__
+    )  # else it would be made of a signature, which takes long
+    if slots:
+        cls = _slotted(cls, body)
+    for name in fields_of(cls):
+        if isinstance(value := vars(cls).get(name), dataclasses.Field):
+            delattr(cls, name) if value.default is dataclasses.MISSING else setattr(cls, name, value.default)
+    compared = ("__eq__", "__hash__") if frozen else ("__eq__",)
+    names = (*NAMES, *compared) if eq else NAMES
+    late(cls, body, dataclasses.dataclass(frozen=frozen, eq=eq), names)
     if eq and not frozen:
-        made.__hash__ = None
+        cls.__hash__ = None
     if frozen:
-        made.__setattr__ = made.__delattr__ = _refuse
-    return made
+        cls.__setattr__ = cls.__delattr__ = _refuse
+        cls.__setstate__ = _restore
+    return cls
 
 
-class _Late:
-    """A method of a dataclass, which is compiled with the others when the first of them is asked for."""
-
-    def __init__(self, cls: type[Any], name: str, frozen: bool, eq: bool) -> None:
-        self.cls, self.name, self.frozen, self.eq = cls, name, frozen, eq
-
-    def __get__(self, record: object, owner: type) -> Any:
-        cls = self.cls
-        known = [
-            (one.name, one.type, dataclasses.field(**{name: getattr(one, name) for name in OPTIONS}))
-            for one in dataclasses.fields(cls)
-        ]
-        names = ("__module__", "__qualname__", "__post_init__")
-        space = {name: getattr(cls, name) for name in names if hasattr(cls, name)}
-        twin = make_dataclass(cls.__name__, known, namespace=space, frozen=self.frozen, eq=self.eq)
-        for name, late in list(vars(cls).items()):
-            if isinstance(late, _Late):
-                setattr(cls, name, getattr(twin, name))
-        return getattr(owner if record is None else record, self.name)
-
-
-OPTIONS = ("default", "default_factory", "init", "repr", "hash", "compare", "kw_only")
+def _slotted(cls: type, body: dict[str, Any]) -> type:
+    """The class again, with slots for its fields."""
+    names = fields_of(cls)
+    kept = {name: value for name, value in body.items() if name not in (*names, "__dict__", "__weakref__")}
+    return type(cls)(cls.__name__, cls.__bases__, {**kept, "__slots__": names, "__qualname__": cls.__qualname__})
 
 
 def _refuse(record: object, name: str, *value: object) -> NoReturn:
     raise FrozenInstanceError(f"cannot {'assign to' if value else 'delete'} field {name!r}")
+
+
+def _restore(record: object, state: Any) -> None:
+    """Set the fields of a copy, as Python does where it may."""
+    for values in state if isinstance(state, tuple) else (state,):
+        for name, value in (values or {}).items():
+            object.__setattr__(record, name, value)

@@ -1,7 +1,4 @@
-"""attrs' frozen classes, whose methods for printing and comparing are not compiled before they are needed.
-
-To compile them takes half of the time that the classes take, 15 ms of ``import Bandit``, and few are ever compared.
-"""
+"""attrs' frozen classes, which are processed when one of them is first made, compared or asked for its fields."""
 
 from __future__ import annotations
 
@@ -16,32 +13,21 @@ else:
 
     import attrs
 
+    from .aside import aside
+    from .late import fields_of, late
+
+    NAMES = ("__attrs_attrs__", "__delattr__", "__init__", "__match_args__", "__repr__", "__setattr__")
+
+    @aside
     def frozen(cls=None, *, eq=True):
-        """`attrs.frozen`, with these of its options."""
+        """`attrs.frozen`, with these of its options, and without slots."""
         if cls is None:
             return partial(frozen, eq=eq)
-        for name in ("__repr__", "__eq__", "__hash__") if eq else ("__repr__",):
-            if name not in vars(cls):
-                setattr(cls, name, vars(Late)[name])
-        return attrs.frozen(cls, eq=False, repr=False)
-
-    class Late:
-        """The methods."""
-
-        def __repr__(self):
-            shown = [f"{one.name}={getattr(self, one.name)!r}" for one in attrs.fields(type(self)) if one.repr]
-            return f"{type(self).__qualname__.rpartition('>.')[2]}({', '.join(shown)})"
-
-        def __eq__(self, other):
-            return compiled(type(self)).__eq__(self, other)
-
-        def __hash__(self):
-            return compiled(type(self)).__hash__(self)
-
-    def compiled(cls):
-        """A class that from now on compares by methods that attrs has compiled for its fields."""
-        twin = attrs.make_class(
-            cls.__name__, {one.name: attrs.field(eq=one.eq) for one in attrs.fields(cls)}, frozen=True
-        )
-        cls.__eq__, cls.__hash__ = twin.__eq__, twin.__hash__
+        body = {"__annotations__": {}, **vars(cls)}
+        for name in fields_of(cls):
+            # one of a base would stand before the field again, and may be abstract or a property
+            if name in body and not any(hasattr(base, name) for base in cls.__bases__):
+                delattr(cls, name)
+        names = (*NAMES, "__eq__", "__hash__", "__ne__") if eq else NAMES
+        late(cls, body, partial(attrs.frozen, eq=eq, slots=False), names)
         return cls

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Literal, TypeAlias
+
+from .dataclasses import dataclass
 
 #: Whether an interval covers what it is of with its confidence: it does; it does under premises that nobody has
 #: checked; or a premise is known to be false, or there is no theorem.

@@ -10,7 +10,7 @@ import importlib
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from functools import wraps
+from functools import partial, wraps
 from types import FunctionType
 from typing import Any, TypeVar
 
@@ -18,6 +18,7 @@ import attrs
 import numpy as np
 
 from evenhand.core.errors import ConfigurationError, EvenhandError, StateError, nearest, shown
+from evenhand.core.late import changed
 from evenhand.core.state import PerLane
 
 #: The modules in which the parts of each slot are defined, loaded when a kind of the slot is first asked for.
@@ -126,7 +127,7 @@ def part(slot: str, kind: str) -> Callable[[P], P]:
 
 def naming_arguments(cls: P) -> P:
     """A class whose errors name the arguments that are wrong, all of them; for one without a name in a slot."""
-    cls.__init__ = _located(cls, cls.__init__)  # type: ignore[misc]
+    changed(cls, "__init__", partial(_located, cls))
     return cls
 
 
