@@ -18,6 +18,7 @@ from evenhand.bandit.segments import Segments
 from evenhand.changes import AddArm, Promise, Redeclare, Retire
 from evenhand.features import Category, Flag, Number, Vector
 from evenhand.policy.segments import infeasible
+from tests.bandit.audit.contradictions import contradictions
 
 ARMS = ["tea", "coffee", "mate"]
 PEOPLE = Features(
@@ -184,6 +185,30 @@ def test_a_promise_that_is_missed_in_a_segment_is_found_missed_and_stated() -> N
     assert again.audit(now=400.0).alarms[0].name == "mate in the segment DE"
     again.promise({"mate": 0.0}, segment="DE", debt="forgive", reason="never there")
     assert list(due(Account(again._record))) == ["promise.ended"]
+
+
+def test_nobody_says_that_nothing_is_promised_or_behind_where_something_is_in_a_segment() -> None:
+    bandit = of({"kind": "deficit_first", "fractions": [0.0, 0.1, 0.0]})
+    bandit.promise({"mate": 0.3, "coffee": 0.2}, segment="FR")
+    live(bandit, 400, asleep={"FR": "mate"})
+    audit, health = bandit.audit(now=400.0), bandit.health(now=400.0)
+    tea, coffee, mate = (line.reason for line in audit.lines)
+    assert tea.startswith("Nothing is promised to it. ")
+    assert "It has the 10% that it was promised. It is promised 20% in the segment FR." in coffee
+    assert mate.startswith("Nothing is promised to it over all rounds. It is promised 30% in the segment FR. ")
+    assert audit.deficit_history is not None
+    assert audit.deficit_history.note == ""  # no arm was ever more than a play behind its promise for all rounds
+    assert (audit.furthest, audit.behind) == ("mate in the segment FR", health.behind)
+    assert list(contradictions(audit, health)) == []
+
+
+def test_what_cannot_be_kept_by_the_frequencies_needs_attention() -> None:
+    bandit = of({"kind": "deficit_first", "fractions": [0.0, 0.0, 0.5]})
+    bandit.promise({"tea": 0.9}, segment="other")
+    bandit.decide(someone("IT"), now=1.0)
+    audit, health = bandit.audit(now=1.0), bandit.health(now=1.0)
+    assert "cannot be kept together at the frequencies" in audit.fault
+    assert (health.status, health.text.lower()) == ("attention", f"{audit.fault.lower()}.")
 
 
 def test_promises_for_all_rounds_and_for_a_segment_are_both_kept() -> None:

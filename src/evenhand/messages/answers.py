@@ -270,9 +270,10 @@ class Differences(Answer):
 class AllocationHealth(Answer):
     """What needs attention in an allocation."""
 
-    # `bad`: a promise cannot be kept, or an arm is below its promise beyond doubt; `attention`: an arm is further
-    # behind than chance explains, a promise that was missed is not kept again yet, estimates cannot be trusted, or no
-    # reward has arrived for long
+    # `bad`: a promise is missed, or cannot be kept with the recent availability; `attention`: an arm is as far behind
+    # as only the rule of its policy allows, plays wait for a next promise, a promise that was missed is not kept again
+    # yet, promises in segments and over all rounds cannot be kept together, estimates cannot be trusted, or no reward
+    # has arrived for long
     status: Literal["good", "attention", "bad", "closed"]
     text: str  # why, in a sentence
     # plays that the arm or group furthest behind is owed; null where no share of the rounds is promised

@@ -65,6 +65,17 @@ def _of_verdict(audit: Audit, health: AllocationHealth, present: list[Line]) -> 
         "kept"
     }:
         yield f"not all are kept: {said}"
+    if audit.fault and health.status == "good":
+        yield f"the health is good: {audit.fault}"
+    for line in present:
+        within = {one.segment for one in audit.bounds if one.kind == "segment" and one.name == line.arm}
+        if "Nothing is promised to it." in line.reason and within:
+            yield f"something is promised in {within}: {line.reason}"
+        if any(f"in the segment {segment}" not in line.reason for segment in within):
+            yield f"of what is promised in {within} nothing is said: {line.reason}"
+    near = audit.deficit_history is not None and audit.deficit_history.note
+    if near and any(line.owed > 1.0 + 1e-9 for line in audit.bounds if line.kind == "segment"):
+        yield f"somebody is behind: {near}"
     if said.startswith("No share is promised") and (of_arms or of_bounds):
         yield f"{len(of_arms) + len(of_bounds)} are judged: {said}"
     missed = "missed" in (*of_arms, *of_bounds)
@@ -78,9 +89,11 @@ def _of_verdict(audit: Audit, health: AllocationHealth, present: list[Line]) -> 
 
 def _of_numbers(audit: Audit, health: AllocationHealth, present: list[Line]) -> Iterator[str]:
     owed = [line.deficit for line in present if line.deficit is not None]
-    owed += [line.owed for line in audit.bounds if line.kind == "group" and line.at_least > 0.0]
+    owed += [line.owed for line in audit.bounds if line.kind != "arm" and line.at_least > 0.0]
     if health.behind is not None and abs(health.behind - max([0.0, *owed])) > 1e-9:
-        yield f"the health says {health.behind} plays behind, the audit {max(owed)}"
+        yield f"the health says {health.behind} plays behind, the audit {max([0.0, *owed])}"
+    if audit.behind != health.behind:
+        yield f"the health says {health.behind} plays behind, the audit {audit.behind}"
     cost = audit.cost
     if cost is not None and cost.per_round is not None:
         assert None not in (cost.low, cost.high)

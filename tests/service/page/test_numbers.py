@@ -165,4 +165,8 @@ def test_who_gets_what_in_which_segment(visiting: Visiting, server: Server) -> N
                 if one["rounds"]:
                     expect(cell).to_contain_text(f"{100 * plays / one['rounds']:.3g}"[:4].rstrip("."))
                 assert (f"of {100 * promised:.1f}%" in cell.inner_text()) == (promised > 0)
+        arms = table.page.get_by_role("table", name="Overview of the arms")
+        expect(arms.get_by_role("row").filter(has_text="coffee").first).to_contain_text(
+            "promised\u00a0in\u00a0segments"
+        )
     assert [one["promised"] for one in answer["segments"]] == [[0.0, 0.4], [0.0, 0.0], [0.0, 0.0]]

@@ -218,10 +218,10 @@ def test_groups_and_caps(server: Server, visiting: Visiting) -> None:
             assert float(width.removesuffix("%")) == pytest.approx(1e4 * line["share"] / end)
         page.get_by_role("button", name="Why: hot").click()
         expect(page.get_by_text("any of them can play for it. They are tea, coffee")).to_be_visible()
-        page.get_by_text("All figures of groups and caps").click()
+        page.get_by_text("All figures of groups, caps and segments").click()
         settings = page.get_by_role("region", name="Settings", exact=True)
         expect(settings.get_by_text("groups", exact=True)).to_have_count(0)
-        table = page.get_by_role("table", name="Groups and caps", exact=True)
+        table = page.get_by_role("table", name="Groups, caps and segments", exact=True)
         expect(table.locator("tbody tr")).to_have_count(len(bounds))
         for line, shown in zip(bounds, table.locator("tbody tr").all(), strict=True):
             expect(shown.get_by_role("rowheader")).to_have_text(line["name"])

@@ -165,7 +165,8 @@ class Account:
         if not self._promised and not past.any_promise():
             return None
         found = past.excerpt(self.names, self.worst)
-        near = bool(found.rounds) and not (self.worst > WHOLE).any()
+        within = any(kind == "segment" for kind, _ in self._record.ledger.openings)  # of which this is no history
+        near = bool(found.rounds) and not within and not (self.worst > WHOLE).any()
         return replace(found, note=self.say(CLOSE)) if near else found
 
     def held(self, promise: Promised) -> bool:

@@ -11,6 +11,7 @@ from evenhand.bandit.audit.alarms import standing
 from evenhand.bandit.audit.judged import Judged, verdict, waiting
 from evenhand.core.errors import number_of
 from evenhand.messages.answers import AllocationHealth, moment
+from evenhand.messages.words import in_segment
 
 SILENT = 5.0  # times the delay of 95% of the rewards after which a reward is overdue
 SPARSE = 10.0  # times the mean time between two rewards after which the next one is overdue
@@ -29,6 +30,8 @@ def health_of(account: Account, judged: Judged, fault: str, doubts: int, closed:
         status, text = "bad", f"With the recent availability, {fault}"
     elif missed:
         status = "bad"
+    elif account.fault_within:  # by frequencies that may change
+        status, text = "attention", f"{account.fault_within[0].upper()}{account.fault_within[1:]}."
     elif (worst is not None and worst.by_rule) or waiting(account).size or standing(account, judged):
         status = "attention"
     elif doubts:
@@ -49,7 +52,7 @@ def health_of(account: Account, judged: Judged, fault: str, doubts: int, closed:
 
 
 class Owing(NamedTuple):
-    """The arm or group that is furthest behind."""
+    """The arm or group that is furthest behind, perhaps in a segment."""
 
     plays: float | None  # that it is owed; None where no share of the rounds is promised
     name: str | None = None  # None where nothing is owed
@@ -58,7 +61,10 @@ class Owing(NamedTuple):
 
 def furthest(account: Account) -> Owing:
     """The arm or group that is owed the most plays, also where they wait for its next promise."""
-    owed = [Owing(line.owed, line.name, True) for line in account.bounds if line.kind != "arm" and line.at_least > 0.0]
+    bounds = (line for line in account.bounds if line.kind != "arm" and line.at_least > 0.0)
+    owed = [
+        Owing(line.owed, in_segment(line.name, line.segment) if line.segment else line.name, True) for line in bounds
+    ]
     if account.merit is None and account.fractions is not None:
         counted = account.active & ((account.fractions > 0.0) | (account.deficits > 0.0))
         behind = np.where(counted, account.deficits, -np.inf)

@@ -145,7 +145,7 @@ def _promised(audit: Audit) -> Iterator[str]:
         yield html.paragraph(f"{text.plain(one.arm)}: {text.harmless(one.reason)}")
     bounds = sorted(audit.bounds, key=_urgency)
     heads, *rows = text.bounds_rows(bounds)
-    yield "<h4>Promises to groups, and largest shares</h4>" if bounds else ""
+    yield "<h4>Promises to groups and in segments, and largest shares</h4>" if bounds else ""
     yield "" if lines or audit.bounds else html.paragraph(NO_PROMISE)
     verdicts = [one.standing or NOT_YET for one in bounds]
     names = {one.arm: _name(one) for one in audit.lines}

@@ -13,9 +13,10 @@ from evenhand.core.errors import number_of
 from evenhand.core.numbers import percent
 from evenhand.core.state import Array
 from evenhand.judgement import comparing
-from evenhand.judgement.sentences import counted, sentence
+from evenhand.judgement.sentences import counted, listed, sentence
 from evenhand.messages.audit_text import plain
 from evenhand.messages.lines import Line
+from evenhand.messages.words import in_segment
 
 ASLEEP = 0.995  # share of the rounds below which an arm does not count as always available
 MISSING = 0.1  # part of an arm's rewards above which missing ones are mentioned
@@ -37,12 +38,15 @@ def reasons(lines: Sequence[Line], account: Account, judged: Judged) -> list[str
     if scores is not None:
         scores = np.sort(scores[account.active & np.isfinite(scores)])
     (caps, groups), place = _bounded(account), {name: at for at, name in enumerate(account.names)}
+    within = _within(account)
     found = []
     for line in lines:
         parts = ["It is retired, so it plays no more.", _waiting(line, account)]
         if not line.retired:
             cap, group = caps.get(line.arm, ""), groups.get(line.arm, "")
-            parts = [_owing(line, account, judged, place[line.arm], bool(group)), cap, group]
+            segment = within.get(line.arm, "")
+            elsewhere = " alone" * bool(group) + " over all rounds" * bool(segment)
+            parts = [_owing(line, account, judged, place[line.arm], elsewhere), segment, cap, group]
             parts += [
                 _available(line),
                 _compared(line, best, means, account),
@@ -53,8 +57,8 @@ def reasons(lines: Sequence[Line], account: Account, judged: Judged) -> list[str
     return found
 
 
-def _owing(line: Line, account: Account, judged: Judged, place: int, grouped: bool) -> str:
-    """How far its promise is kept, and what allows arrears."""
+def _owing(line: Line, account: Account, judged: Judged, place: int, elsewhere: str) -> str:
+    """How far its promise is kept, and what allows arrears; ``elsewhere`` says what else may be promised to it."""
     found = judged.of_arm(place)
     if account.merit is not None:
         if account.contextual:
@@ -62,7 +66,7 @@ def _owing(line: Line, account: Account, judged: Judged, place: int, grouped: bo
         text = f"Its share follows its merit, which now deserves {percent(line.promised or 0.0)}."
         return text if found is None else f"{text} {sentence(judged.case('It', place, found))}."
     if not line.promised and found is None:
-        return " ".join(filter(None, (f"Nothing is promised to it{' alone' * grouped}.", _waiting(line, account))))
+        return " ".join(filter(None, (f"Nothing is promised to it{elsewhere}.", _waiting(line, account))))
     if found is None and line.rounds:
         return f"It has not been due more than a play of the {percent(line.promised or 0.0)} that it is promised."
     if found is None:
@@ -94,6 +98,15 @@ def _bounded(account: Account) -> tuple[dict[str, str], dict[str, str]]:
     caps = [] if account.caps is None else account.caps.tolist()
     capped = {account.names[place]: cap for place, cap in enumerate(caps) if cap < 1.0}
     return {name: f"It may have at most {percent(cap)}." for name, cap in capped.items()}, groups
+
+
+def _within(account: Account) -> dict[str, str]:
+    """By the names of arms: what is promised to them in segments."""
+    shares: dict[str, list[str]] = {}
+    for line in account.bounds:
+        if line.kind == "segment":
+            shares.setdefault(line.name, []).append(in_segment(percent(line.at_least), plain(line.segment)))
+    return {name: f"It is promised {listed(some)}." for name, some in shares.items()}
 
 
 def _available(line: Line) -> str:

@@ -59,7 +59,7 @@ function Missed({ alarms }) {
 
 function Warnings({ warnings }) {
   return html`<div class=${warnings.length ? 'alarm doubt' : ''}>
-    <div role="status">${warnings.length > 0 && html`<h2>Some estimates cannot be trusted</h2>`}</div>
+    <div role="status">${warnings.length > 0 && html`<h2>Warnings</h2>`}</div>
     ${warnings.map((warning) => html`<p><bdi>${warning}</bdi></p>`)}
   </div>`;
 }
@@ -86,7 +86,7 @@ class Details extends Component {
       <${Remembered} audit=${audit} />
       ${audit.history && html`<${History} ...${{ audit, described, looks }} ...${view} />`}
       <${Cost} cost=${audit.cost} />
-      <${DeficitHistory} looks=${looks} history=${audit.deficit_history} merit=${audit.lines.some(byMerit)} grouped=${audit.bounds.length > 0} />
+      <${DeficitHistory} looks=${looks} history=${audit.deficit_history} merit=${audit.lines.some(byMerit)} grouped=${audit.bounds.some(({ kind }) => kind !== 'segment')} within=${audit.bounds.length > 0} />
       <${Delays} delays=${audit.delays} totals=${totals} received=${sum(audit.lines, 'received')} />
       <${Settings} described=${described} changes=${audit.version} />
     `;

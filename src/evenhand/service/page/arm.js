@@ -9,16 +9,16 @@ import { Term } from './terms.js';
 import { Ago, Component, Name, html } from './view.js';
 import { say } from './words.js';
 
-function Standing({ line, cap, groups, since }) {
+function Standing({ line, cap, groups, within, since }) {
   return html`<span class="standing">
-    <${Badge} ...${standing(line, cap, groups)} />${since && html`${' '}<span class="soft">alarm <${Ago} time=${since} /></span>`}
+    <${Badge} ...${standing(line, cap, groups, within)} />${since && html`${' '}<span class="soft">alarm <${Ago} time=${since} /></span>`}
     ${!line.trusted && html`${' '}<${Badge} state="attention" text="estimate not to be trusted" />`}
   </span>`;
 }
 
-function promise(line, cap, groups) {
+function promise(line, cap, groups, within) {
   const own = byMerit(line) ? `now\u00a0deserves\u00a0${share(line.promised)}` : line.promised ? `promised\u00a0${share(line.promised)}` : '';
-  return [own, cap && `at\u00a0most\u00a0${share(cap.at_most)}`, groups && `in ${groups}`].filter(Boolean).join(', ');
+  return [own, cap && `at\u00a0most\u00a0${share(cap.at_most)}`, groups && `in ${groups}`, within && 'promised\u00a0in\u00a0segments'].filter(Boolean).join(', ');
 }
 
 const estimated = (line, totals) =>
@@ -27,18 +27,18 @@ const estimated = (line, totals) =>
 
 export class Arm extends Component {
   shouldComponentUpdate(next) {
-    return ['line', 'open', 'least', 'scales', 'cap', 'groups', 'since', 'ledger'].some((prop) => next[prop] !== this.props[prop]);
+    return ['line', 'open', 'least', 'scales', 'cap', 'groups', 'within', 'since', 'ledger'].some((prop) => next[prop] !== this.props[prop]);
   }
 
-  render({ line, lines, name, service, cap, groups, since, ledger, authors, open, least, scales, totals, onWhy, id }) {
-    const behind = !line.retired && line.verdict === 'missed';
+  render({ line, lines, name, service, cap, groups, within, since, ledger, authors, open, least, scales, totals, onWhy, id }) {
+    const behind = !line.retired && [line, within].some((one) => one?.verdict === 'missed');
     return html`<tr role="row" class="arm">
         <th role="rowheader" scope="row"><${Name} of=${line.arm} /></th>
-        <td role="cell" class="is"><${Standing} ...${{ line, cap, groups, since }} /></td>
+        <td role="cell" class="is"><${Standing} ...${{ line, cap, groups, within, since }} /></td>
         <td role="cell" class="received" data-label="Share">
           <${ShareBar} line=${line} scale=${scales.share} most=${cap?.at_most ?? null} />
           <span><strong>${received(line)}</strong>${' '}
-            <span class="soft"><bdi>${promise(line, cap, groups)}</bdi></span></span>
+            <span class="soft"><bdi>${promise(line, cap, groups, within)}</bdi></span></span>
         </td>
         <td role="cell" class="earned" data-label="Reward">
           <${RewardDot} line=${line} scale=${scales.reward} /><span>${estimated(line, totals)}</span>

@@ -33,10 +33,10 @@ const short = (name) => visible([...name].length > SHORT ? `${[...name].slice(0,
 
 const folded = (text) => text.normalize('NFKC').toLocaleLowerCase('en-GB');
 
-// `caps` are the lines of largest shares, by arm.
-function select(lines, filter, order, caps) {
+// `caps` are the lines of largest shares, by arm, and `within` those of promises in segments.
+function select(lines, filter, order, { caps, within }) {
   const matching = filter ? lines.filter((line) => folded(line.arm).includes(folded(filter))) : lines;
-  if (order === 'urgency') return urgent(matching, (line) => urgency(line, caps.get(line.arm)));
+  if (order === 'urgency') return urgent(matching, (line) => urgency(line, caps.get(line.arm), within.get(line.arm)));
   return ORDERS[order][1] ? [...matching].sort(ORDERS[order][1]) : matching;
 }
 
@@ -59,11 +59,11 @@ export class Arms extends Component {
   }
 
   // The same objects as long as nothing changes, so that rows are not rendered again.
-  page(audit, { filter = '', order }, caps) {
+  page(audit, { filter = '', order }, bounds) {
     const { lines } = audit;
     const of = [lines, filter, order, this.state.page, isNarrow() ? 10 : 20];
     if (!this.cut?.of.every((part, place) => part === of[place])) {
-      const page = cut(select(lines, filter, order in ORDERS ? order : FIRST, caps), this.state.page, of.at(-1));
+      const page = cut(select(lines, filter, order in ORDERS ? order : FIRST, bounds), this.state.page, of.at(-1));
       const scales = { share: shareScale(audit), reward: rewardScale(page.rows) };
       this.cut = { of, page, scales, least: smallest(lines) };
     }
@@ -76,7 +76,7 @@ export class Arms extends Component {
     this.setState({ open });
   }
 
-  // Of each arm its largest share, the names of the groups in which it is, since when it is stated to be behind, and its
+  // Of each arm its largest share, the names of the groups in which it is, its promise in a segment, since when it is stated to be behind, and its
   // promises so far.
   bounds({ bounds, alarms, ledger }) {
     if (this.bounded?.of !== bounds) {
@@ -89,7 +89,11 @@ export class Arms extends Component {
       for (const { name, arms } of bounds.filter(({ kind }) => kind === 'group')) {
         for (const arm of arms) groups.set(arm, [...(groups.get(arm) ?? []), short(name)]);
       }
-      this.bounded = { of: bounds, caps, groups, since, entries };
+      const within = new Map();
+      for (const line of urgent(bounds.filter(({ kind }) => kind === 'segment'), (one) => urgency(one))) {
+        if (!within.has(line.name)) within.set(line.name, line);
+      }
+      this.bounded = { of: bounds, caps, groups, within, since, entries };
     }
     return this.bounded;
   }
@@ -97,15 +101,16 @@ export class Arms extends Component {
   render({ audit, name, retired, service, loaded, onMore, chosen, onChoose }, { open, figures }) {
     const totals = takesTotals(audit.lines);
     const merit = audit.lines.some(byMerit);
-    const { caps, groups, since, entries } = this.bounds(audit);
-    const { page, scales, least } = this.page(audit, chosen, caps);
+    const bounds = this.bounds(audit);
+    const { caps, groups, within, since, entries } = bounds;
+    const { page, scales, least } = this.page(audit, chosen, bounds);
     const turn = (page) => this.setState({ page });
     const choose = (change) => {
       this.setState({ page: 0 });
       onChoose(change);
     };
     const arm = (line, at) => html`<${Arm} key=${line.arm} id=${`why-${page.at * page.size + at}`} line=${line}
-      cap=${caps.get(line.arm)} since=${since.get(line.arm)} ledger=${entries.get(line.arm) ?? NONE} authors=${audit.authors} groups=${groups.get(line.arm)?.join(', ') ?? ''}
+      cap=${caps.get(line.arm)} within=${within.get(line.arm)} since=${since.get(line.arm)} ledger=${entries.get(line.arm) ?? NONE} authors=${audit.authors} groups=${groups.get(line.arm)?.join(', ') ?? ''}
       lines=${audit.lines} ...${{ name, service }} scales=${scales} totals=${totals} open=${open.has(line.arm)}
       least=${line.arm === least} onWhy=${() => this.toggle(line.arm)} />`;
     const body = () => html`

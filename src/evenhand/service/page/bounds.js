@@ -49,7 +49,7 @@ export class Groups extends Component {
         <tbody role="rowgroup">${(all ? groups : groups.slice(0, FIRST)).map(row)}</tbody>
       </table>`}
       ${!all && groups.length > FIRST && html`<button type="button" onClick=${() => this.setState({ all: true })}>All ${whole(groups.length)} groups</button>`}
-      <details><summary>All figures of groups and caps</summary><${Figures} bounds=${bounds} /></details>
+      <details><summary>All figures of groups, caps and segments</summary><${Figures} bounds=${bounds} /></details>
     `;
   }
 }
@@ -99,8 +99,8 @@ function Figures({ bounds }) {
     <th role="rowheader" scope="row"><${Name} of=${line.name} />${line.segment && html`${' '}<span class="soft">in <${Name} of=${line.segment} /></span>`}</th>${COLUMNS.map(cell(line))}</tr>`;
   return html`
     <p class="note">A negative number of plays means ahead of the promise, or below the largest share.</p>
-    <div class="scroll" role="region" aria-label="Table of groups and caps" tabindex="0">
-      <table class="cards wide bounds" role="table" aria-label="Groups and caps">
+    <div class="scroll" role="region" aria-label="Table of groups, caps and segments" tabindex="0">
+      <table class="cards wide bounds" role="table" aria-label="Groups, caps and segments">
         <thead role="rowgroup">
           <tr role="row"><th role="columnheader" scope="col">Group or arm</th>${COLUMNS.map(head)}</tr>
         </thead>

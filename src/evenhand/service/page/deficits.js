@@ -11,6 +11,7 @@ const NONE = 'No share is promised to any arm, so none can be behind.';
 const BY_MERIT =
   'Shares follow the merit of the arms as it is estimated in each round. No number of plays is promised, so none is owed.';
 const GROUPED = 'No share is promised to a single arm; the rows of groups above say how far these are behind.';
+const WITHIN = 'Shares are promised in segments alone; the table of segments above says how far each is behind.';
 const BEFORE = 'There are no deficits before the first decision.';
 
 export class DeficitHistory extends Component {
@@ -81,8 +82,8 @@ export class DeficitHistory extends Component {
     `;
   }
 
-  render({ history, merit, grouped }) {
-    const reason = history !== null ? BEFORE : merit ? BY_MERIT : grouped ? GROUPED : NONE;
+  render({ history, merit, grouped, within }) {
+    const reason = history !== null ? BEFORE : merit ? BY_MERIT : grouped ? GROUPED : within ? WITHIN : NONE;
     return html`<section aria-labelledby="history">
       <h2 id="history">Behind the promises over time</h2>
       ${history?.rounds.length ? this.body(history) : html`<p class="note">${say(reason)}</p>`}

@@ -12,22 +12,24 @@ export function received({ share: got, since, retired }) {
   return say(retired ? 'no round since it was retired' : since > 0 ? 'no round since its promise began' : 'no round yet');
 }
 
-// `cap` is the line of its largest share, if it has one; `groups` are the names of those in which it is.
-export function standing(line, cap, groups) {
+// `cap` is the line of its largest share, if it has one; `groups` are the names of those in which it is; `within` is the
+// line of its promise in a segment that is furthest from being kept.
+export function standing(line, cap, groups, within) {
   if (line.retired) return { state: 'closed', text: 'retired' };
   if (cap?.verdict === 'missed') return word(cap);
+  if (within?.verdict === 'missed' && line.verdict !== 'missed') return { state: 'bad', text: `${within.standing} in a segment` };
   if (byMerit(line) && line.verdict !== 'missed') return { state: 'plain', text: 'by merit' };
   if (line.promised || line.verdict) return word(line);
-  return { state: 'plain', text: cap ? 'largest share only' : groups ? 'in a group' : 'no promise' };
+  return { state: 'plain', text: cap ? 'largest share only' : groups ? 'in a group' : within ? 'in segments only' : 'no promise' };
 }
 
 const RANKS = { missed: 0, undecided: 1, kept: 3 };
 
 // Where to look first: missed promises, then those of which nobody can tell and estimates not to be trusted; those that
 // are kept or not yet begun, and without a promise, stay in their order.
-export function urgency(line, cap = null) {
+export function urgency(line, ...bounds) {
   if (line.retired) return 5;
-  const ranks = [line, cap].map((one) => RANKS[one?.verdict] ?? 4);
+  const ranks = [line, ...bounds].map((one) => RANKS[one?.verdict] ?? 4);
   return Math.min(...ranks, line.trusted === false ? 2 : 3);
 }
 
