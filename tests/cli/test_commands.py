@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from evenhand.cli.commands import ENTRIES, loaded
+from evenhand.cli.commands import LINES, loaded
 from evenhand.cli.help import _summary
 
 STUDIES = {"cloudpickle", "joblib", "matplotlib", "numpy", "pandas", "pyarrow", "scipy"}
@@ -49,12 +49,12 @@ def loads(folder: Path, *calls: list[str]) -> set[str]:
 
 
 def test_every_command_is_called_here() -> None:
-    assert set(CALLS) == set(ENTRIES)
+    assert set(CALLS) == set(LINES)
 
 
-@pytest.mark.parametrize("name", ENTRIES)
+@pytest.mark.parametrize("name", LINES)
 def test_the_line_of_a_command_is_its_summary(name: str) -> None:
-    assert ENTRIES[name].help == _summary(loaded(name).help)
+    assert LINES[name] == _summary(loaded(name).help)
 
 
 def test_help_loads_nothing_that_a_command_needs(tmp_path: Path) -> None:

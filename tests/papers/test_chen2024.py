@@ -101,7 +101,7 @@ def test_a_policy_that_is_all_for_the_reward_is_not_fair() -> None:
     assert holds(higher, right, "c1")
     assert not holds(higher, wrong, "c1")
     near = claim_of("C-1", "FCUCB-D and FCTS-D converge").test
-    found = {True: near({"c1": right})[1], False: near({"c1": wrong})[1]}
+    found = {True: [*near({"c1": right})][1], False: [*near({"c1": wrong})][1]}
     assert all("FCTS-D" in one.text and one.holds is expected for expected, one in found.items())
 
 

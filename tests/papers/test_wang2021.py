@@ -158,7 +158,7 @@ def test_stuck_lanes_stand_beside_the_ratio(runs: Runs) -> None:
 
 
 def test_what_is_late_and_what_comes_soon(runs: Runs) -> None:
-    early = claim_of("W-2-4", "Where rewards take long").test(runs)
+    early = list(claim_of("W-2-4", "Where rewards take long").test(runs))
     assert [found.text.split(" (")[0] for found in early] == [
         *("delay of 0 to 60", "equal parts, 30 to 40", "decreasing over 100", "increasing over 100"),
         "increasing over 50",
@@ -166,7 +166,7 @@ def test_what_is_late_and_what_comes_soon(runs: Runs) -> None:
     soon = claim_of("W-2-4", "Where rewards come soon").test(runs)
     assert [found.text.split(" (")[0] for found in soon] == [NAMES[part] for part in NAMES if "w4-" in part][:3]
     assert "(d1 = 27)" in early[0].text
-    none = claim_of("W-2-4", "Theorem 1 bounds").test(runs)
+    none = list(claim_of("W-2-4", "Theorem 1 bounds").test(runs))
     assert len(none) == 12
     assert max(found.effect for found in none) < 1e-10  # of 120 steps
 
@@ -282,7 +282,7 @@ def test_rounds_that_grow_fast_cost_more_and_a_swap_is_noticed() -> None:
     claim = claim_of("W-6", "g(k) = √k is a good choice")
     parts = BY_ID["W-6"].parts
     for one, holds in ((run, True), (swapped, False)):
-        found = claim.test(dict.fromkeys(parts, one))
+        found = list(claim.test(dict.fromkeys(parts, one)))
         assert len(found) == 2 * len(parts)
         assert all(finding.holds for finding in found if fast in finding.text) is holds
 

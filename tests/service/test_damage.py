@@ -20,7 +20,7 @@ from fastapi.routing import APIRoute
 from sqlalchemy import select
 
 from evenhand.cli import main as cli
-from evenhand.cli.commands import ENTRIES, loaded
+from evenhand.cli.commands import LINES, loaded
 from evenhand.core import parts
 from evenhand.core.parts import register
 from evenhand.policy.index import Index
@@ -289,7 +289,7 @@ def leaves(words: tuple[str, ...], command: Any) -> Iterator[tuple[tuple[str, ..
         yield from leaves((*words, name), one)
 
 
-COMMANDS = {words: command for name in ENTRIES for words, command in leaves((name,), loaded(name))}
+COMMANDS = {words: command for name in LINES for words, command in leaves((name,), loaded(name))}
 #: Commands on a database as a whole, or that are the remedy.
 OF_THE_WHOLE = {
     ("db", "upgrade"),

@@ -157,9 +157,6 @@ def find(name: str) -> Algorithm:
     Args:
         name: of the algorithm.
 
-    Returns:
-        The algorithm.
-
     Raises:
         ConfigurationError: there is none; names the nearest.
 

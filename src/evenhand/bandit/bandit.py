@@ -545,9 +545,6 @@ class Bandit:
                 plays since it began. None for all, in the order of the arms.
             now: seconds since the epoch; None for the computer's clock.
 
-        Returns:
-            The audit, with one line per arm.
-
         Raises:
             EvenhandError: ``limit`` is less than 1.
         """
@@ -743,9 +740,6 @@ class Bandit:
 
         Args:
             path: of the file.
-
-        Returns:
-            The bandit.
 
         Raises:
             StateError: the file is missing, damaged or not a saved bandit.

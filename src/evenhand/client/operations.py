@@ -153,11 +153,7 @@ def allocations(health: bool = False) -> Steps[tuple[AllocationSummary, ...]]:
 
 
 def describe(name: str) -> Steps[Allocation]:
-    """An allocation: its settings and its current round.
-
-    Returns:
-        The allocation.
-    """
+    """An allocation: its settings and its current round."""
     return _get(path_to(name), Allocation)
 
 
@@ -374,9 +370,6 @@ def report_by_id(
         rewards: by the names of arms and the positions of decisions, counted from 0; None for none.
         columns: of a lease for units: the columns of the decisions that are new; None otherwise.
         finished: whether no more will be played, so that the others are returned.
-
-    Returns:
-        The service's answer.
     """
     by_arm = {
         arm: {"positions": list(by_position), "values": list(by_position.values())}
@@ -436,9 +429,6 @@ def plan(name: str, record: ChangeRecord, *, version: int | None = None) -> Step
         record: the change.
         version: that the allocation must have; None for any.
 
-    Returns:
-        The plan.
-
     Raises:
         ServiceError: what `change` would raise.
     """
@@ -493,9 +483,6 @@ def remove_webhook(name: str, id: str) -> Steps[Webhook]:
 
     Args:
         id: of the webhook.
-
-    Returns:
-        The webhook that was removed.
     """
     return (yield from _send(Call("DELETE", path_to(name, "webhooks", id)), Webhook))[1]
 
@@ -508,9 +495,6 @@ def audit(name: str, limit: int | None = None) -> Steps[Audit]:
 
     Args:
         limit: number of arms, those furthest behind their promise first; None for all, in their order.
-
-    Returns:
-        The audit, with one line per arm.
     """
     from ..messages.audit import Audit  # the largest of the messages, which other calls do not load
 

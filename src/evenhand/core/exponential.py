@@ -34,12 +34,7 @@ LEAST = -746.0  # from which on ``exp`` is 0
 
 
 def powers(parts: int, number: int, bits: int) -> list[float]:
-    """``e^(−j/parts)`` for j = 0, 1, …, rounded once each: in whole numbers, of which one is 2 to the power of bits.
-
-    Example:
-        >>> powers(parts=2, number=3, bits=128)
-        [1.0, 0.6065306597126334, 0.36787944117144233]
-    """
+    """``e^(−j/parts)`` for j = 0, 1, …, rounded once each: in whole numbers, of which one is 2 to the power of bits."""
     one = 1 << bits
     base, term, place = one, one, 1
     while term:

@@ -71,9 +71,6 @@ class Tally:
         Args:
             shape: (arms,) or (lanes, arms).
             cohorts: counts by age; None where the policy needs none.
-
-        Returns:
-            The tally.
         """
         return cls(np.zeros(shape), np.zeros(shape), np.zeros(shape), cohorts)
 

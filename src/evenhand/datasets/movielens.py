@@ -193,9 +193,6 @@ def rewards_of(counts: NDArray[np.int64]) -> Categorical:
     Args:
         counts: (films, ratings), how often each of `SCALE` was given.
 
-    Returns:
-        Rewards of as many arms as films.
-
     Example:
         >>> rewards_of(np.eye(len(SCALE), dtype=int)[[1, 9]]).means.tolist()
         [0.2, 1.0]

@@ -46,9 +46,6 @@ class Histograms:
         Args:
             more_than: ratings, at least 0.
 
-        Returns:
-            An environment with one arm per film.
-
         Raises:
             DataError: there is no such film, or not all of them have counts.
         """

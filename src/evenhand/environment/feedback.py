@@ -138,9 +138,6 @@ class FeedbackModel(Part, ABC):
         Args:
             shape: (…, arms).
             rounds: number of rounds of the run.
-
-        Returns:
-            The channel.
         """
 
     def open_for(self, means: Array, unit: Unit | None, shape: Shape, rounds: int) -> Channel:
@@ -222,8 +219,5 @@ class Immediate(FeedbackModel):
             played: (…, arms), who plays.
             earned: (…, arms), rewards, 0 for arms that do not play.
             chance: is not used.
-
-        Returns:
-            The feedback of the round.
         """
         return Feedback(received=played, rewards=earned)

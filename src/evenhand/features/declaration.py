@@ -175,9 +175,6 @@ class Features(Part):
 
         Args:
             name: of the feature.
-
-        Returns:
-            Their places among the columns of the situation.
         """
         return self._situation.places(name)
 

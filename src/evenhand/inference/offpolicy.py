@@ -39,13 +39,6 @@ def offpolicy(
     Raises:
         EvenhandError: a reward is outside [0, 1], or a weight outside [0, largest]; with the first such row.
 
-    Example:
-        >>> rng = np.random.default_rng(0)
-        >>> weights = 10.0 * (rng.random(5000) < 0.1)  # of an arm with a chance of 10%; the target plays nothing else
-        >>> rewards = (rng.random(5000) < 0.05).astype(float)
-        >>> np.round(offpolicy(rewards, weights), 3), np.round(offpolicy(rewards, weights, largest=10.0), 3)
-        (array([0.014, 0.157]), array([0.013, 0.115]))
-
     Source: Waudby-Smith, Wu, Ramdas, Karampatziakis and Mineiro 2022, Anytime-valid off-policy inference for contextual
     bandits (arXiv:2210.10768), theorem 3, with a mixture of several λ and c in place of a model of the rewards.
     """
@@ -75,13 +68,6 @@ def offpolicy_difference(
 
     Returns:
         The lower and the upper ends, each (…,), in [−1, 1].
-
-    Example:
-        >>> rng = np.random.default_rng(0)
-        >>> played = rng.random(5000) < 0.5
-        >>> rewards = (rng.random(5000) < np.where(played, 0.06, 0.02)).astype(float)
-        >>> np.round(offpolicy_difference(rewards, 2.0 * played, 2.0 * ~played, 2.0), 2)
-        array([0.02, 0.07])
     """
     _check(rewards, first, largest)
     _check(rewards, second, largest)
@@ -110,14 +96,6 @@ def adaptive(scores: Array, chances: Array, confidence: float = CONFIDENCE) -> t
 
     Raises:
         EvenhandError: a chance is 0, where nothing can be said; with the first such row.
-
-    Example:
-        >>> rng = np.random.default_rng(0)
-        >>> chances = np.linspace(0.9, 0.1, 2000)
-        >>> played = rng.random(2000) < chances
-        >>> scores = 0.5 + played * ((rng.random(2000) < 0.3) - 0.5) / chances
-        >>> [float(one.round(3)) for one in adaptive(scores, chances)]
-        [0.294, 0.031]
 
     Source: Hadad, Hirshberg, Zhan, Wager and Athey 2021, Confidence intervals for policy evaluation in adaptive
     experiments, PNAS 118(15), theorem 2 and the weights of constant allocation.

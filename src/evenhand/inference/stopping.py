@@ -44,10 +44,6 @@ def threshold(first: Array, second: Array, delta: float, pairs: int) -> Array:
     Returns:
         (…), in units of the logarithm of a likelihood.
 
-    Example:
-        >>> threshold(np.array([100.0, 1e6]), np.array([100.0, 1e6]), 0.05, 1).round(2)
-        array([ 8.75, 17.96])
-
     Source: Garivier & Kaufmann 2016, Optimal best arm identification with fixed confidence, Theorem 10, whose threshold
     ``ln(2 t (K − 1)/δ)`` bounds this one; Krichevsky & Trofimov 1981 (the mixture).
     """
@@ -74,10 +70,6 @@ def likelihood_ratio(best: Array, many: Array, other: Array, number: Array, epsi
 
     Returns:
         (…), at least 0; 0 where the other arm looks better by ε or more.
-
-    Example:
-        >>> likelihood_ratio(np.array([0.6]), np.array([100.0]), np.array([0.4]), np.array([100.0])).round(3)
-        array([4.027])
 
     Source: Garivier & Kaufmann 2016, Optimal best arm identification with fixed confidence, section 2.
     """
@@ -132,12 +124,6 @@ def best_arms(least: Array, most: Array, count: Array, delta: float, best: int, 
     Returns:
         Which arms are possible, which to choose, and ε.
 
-    Example:
-        >>> sums, count = np.array([30.0, 80.0, 75.0]), np.full(3, 100.0)
-        >>> found = best_arms(sums, sums, count, delta=0.05, best=1, active=np.ones(3, dtype=bool))
-        >>> found.possible, round(found.epsilon, 3)
-        (array([False,  True,  True]), 0.21)
-
     Source: Garivier & Kaufmann 2016; Kaufmann & Koolen 2021, JMLR 22(246); Kalyanakrishnan et al. 2012 (m best arms).
     """
     pairs = max(best * (len(count) - best), 1)
@@ -189,11 +175,6 @@ def rounds_to_go(
 
     Returns:
         The first and the last number of rounds, or infinity.
-
-    Example:
-        >>> means, count = np.array([0.4, 0.6]), np.full(2, 100.0)
-        >>> [round(end) for end in rounds_to_go(means, count, np.full(2, 0.5), 0.05, 1, count > 0.0, 0.0, 4000.0)]
-        [8, 1563]
     """
     order = np.flatnonzero(active)[np.argsort(-means[active], kind="stable")]
     top, rest = order[:best, np.newaxis], order[best:]
@@ -238,13 +219,6 @@ def gaining(low: Array, high: Array, shares: Callable[[Array], Array], least: Ar
 
     Returns:
         Which arms may gain; those that do for the means in the middle, and the reward per round that these may miss.
-
-    Example:
-        >>> def best(means: Array) -> Array:
-        ...     return 0.2 + 0.4 * (np.arange(3) == means.argmax())
-        >>> found = gaining(np.array([0.5, 0.3, 0.1]), np.array([0.7, 0.6, 0.2]), best, np.full(3, 0.2), np.ones(3))
-        >>> found.possible, found.chosen, round(found.epsilon, 3)
-        (array([ True,  True, False]), array([ True, False, False]), 0.04)
     """
     given = shares((low + high) / 2.0)
     chosen = given > least + EXACT

@@ -18,16 +18,5 @@ def fault(contextual: bool, weighted: float) -> str:
     Arms of a policy without features meet the same rounds, but for chance and time, so that their own means serve. One
     with features gives every arm the rounds that suit it: a bad arm may have the larger mean of its own rewards. There
     only rewards that are weighted by ``1/p`` serve, over rounds in which each arm had a known chance p above 0.
-
-    Args:
-        contextual: whether the policy goes by features.
-        weighted: rounds in which every arm that could play had a known chance above 0.
-
-    Returns:
-        The clause.
-
-    Example:
-        >>> fault(False, 0.0), fault(True, 100.0), fault(True, 0.0)[:42]
-        ('', '', 'the rewards of arms are not comparable: no')
     """
     return WHY if contextual and not weighted else ""

@@ -15,12 +15,7 @@ STEADY = "nothing common changed over time"
 
 
 def verdict(low: float, high: float) -> Literal["larger", "smaller", "undecided"]:
-    """What an interval of a difference says of the first.
-
-    Example:
-        >>> verdict(0.01, 0.2), verdict(-0.2, 0.1)
-        ('larger', 'undecided')
-    """
+    """What an interval of a difference says of the first."""
     return "larger" if low > 0.0 else "smaller" if high < 0.0 else "undecided"
 
 
@@ -31,16 +26,7 @@ def compared(first: str, second: str, value: float, interval: Interval, remarks:
 
 
 def sentence(found: Difference, words: Words = Words()) -> str:  # noqa: B008
-    """A difference in plain words and the unit of rewards, with its claim and remarks, without the full stop.
-
-    Example:
-        >>> sentence(compared("tea", "coffee", 0.03, Interval(0.01, 0.05)))
-        'tea earns more than coffee: 0.03 per play, between 0.01 and 0.05 however often one looks (95%)'
-        >>> mended = Interval(-0.01, 0.05, claim="holds_if", premises=("nothing common changed over time",))
-        >>> sentence(compared("tea", "coffee", 0.03, mended))
-        'whether tea or coffee earns more is undecided: 0.03 per play, between -0.01 and 0.05 (95%), if nothing common
-         changed over time'
-    """
+    """A difference in plain words and the unit of rewards, with its claim and remarks, without the full stop."""
     interval = found.interval
     says = {
         "larger": f"{found.first} earns more than {found.second}",
@@ -59,24 +45,13 @@ def sentence(found: Difference, words: Words = Words()) -> str:  # noqa: B008
 
 
 def worst(unknown: int, assume: str) -> str:
-    """That unknown rewards count as the worst, and what would change that, as a clause.
-
-    Example:
-        >>> worst(3, "lost independently")
-        "3 rewards that are not known in time count as the worst, unless one assumes 'lost independently'
-         (assume, --assume)"
-    """
+    """That unknown rewards count as the worst, and what would change that, as a clause."""
     count = number_of(unknown, "reward that is not known in time counts", "rewards that are not known in time count")
     return f"{count} as the worst, unless one assumes {assume!r} (assume, --assume)"
 
 
 def claimed(interval: Interval) -> str:
-    """What is claimed of an interval, for a table.
-
-    Example:
-        >>> claimed(Interval(0.0, 0.1, claim="holds_if", premises=("nothing common changed over time",)))
-        'yes, if nothing common changed over time'
-    """
+    """What is claimed of an interval, for a table."""
     return ("not claimed" if interval.claim == "not_claimed" else "yes") + _premises(interval)
 
 

@@ -149,10 +149,6 @@ def judge_rates(
         rounds: over which they are due; a number, or (promises,).
         unknown: (promises,), how many rewards are not known.
         online: whether one looks again and again.
-
-    Example:
-        >>> judge_rates(np.array([0.1]), np.array([180.0]), 2000.0)[0].verdict
-        'undecided'
     """
     due = rates * rounds
     return judge(Keeping("merit"), due - unknown, earned, rounds, online=online, due_at_most=due)

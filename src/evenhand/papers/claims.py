@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
+from typing import Any
 
 from evenhand.core.state import Array
 from evenhand.inference.means import CONFIDENCE
 from evenhand.judgement.claims import Finding, interval, outside, widened
 from evenhand.papers.experiment import Runs, of_runs
 from evenhand.papers.verdicts import Test, alike, at, below, lower, ratio_below
+
+
+def named(name: str, finding: Finding) -> Finding:
+    """A finding with the name of its case before it."""
+    return replace(finding, text=f"{name}: {finding.text}")
+
+
+@of_runs
+def each(
+    runs: Runs, find: Callable[..., Finding], parts: Mapping[str, str] | str, labels: Iterable[str], *given: Any
+) -> list[Finding]:
+    """What is found of each of the policies in a configuration, or in each of several with their names before it."""
+    if isinstance(parts, str):
+        return [find(runs[parts], label, *given) for label in labels]
+    return [named(parts[part], find(runs[part], label, *given)) for part, label in product(parts, labels)]
 
 
 @of_runs

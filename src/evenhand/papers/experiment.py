@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from importlib import import_module
@@ -67,12 +67,12 @@ class PaperClaim:
 
     sentence: str  # the claim, in our words and as strong as the paper's
     source: str  # where the paper says it
-    test: Callable[[Runs], Sequence[Finding]]  # measures it
+    test: Callable[[Runs], Iterable[Finding]]  # measures it
     reading: str = ""  # how the test reads words that leave room, if they do
     missing: str = ""  # why it cannot be run here, for another reason than data; it is then listed and not measured
 
 
-def ours(sentence: str, test: Callable[[Runs], Sequence[Finding]], reading: str = "") -> PaperClaim:
+def ours(sentence: str, test: Callable[[Runs], Iterable[Finding]], reading: str = "") -> PaperClaim:
     """A claim that no paper makes."""
     return PaperClaim(sentence, "ours", test, reading)
 

@@ -8,7 +8,7 @@ interval does, and contradicts it only if the whole interval lies outside of wha
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ NEARER = (
 KEPT = "kept: of what is due at the end no more is missing on average than Evenhand tolerates, 1% or a single play"
 
 #: Measures a claim.
-Test = Callable[[Runs], Sequence[Finding]]
+Test = Callable[[Runs], Iterable[Finding]]
 
 
 def at(run: CompletedRun, label: str, measure: str, round: float | None = None) -> Array:

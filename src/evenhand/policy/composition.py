@@ -620,9 +620,6 @@ class Policy(Part):
             state: of a single lane, of a policy of the same parts; it stays as it is.
             arms: number of arms from now on.
 
-        Returns:
-            The new state.
-
         Raises:
             EvenhandError: a part remembers something for which it does not say what new arms start with.
         """
@@ -642,9 +639,6 @@ class Policy(Part):
             columns: from now on, of the situation and of every arm.
             situation: (d,), places of the columns before; −1 for new ones.
             arms: (d_arm,), the same of those of every arm.
-
-        Returns:
-            The new state.
 
         Raises:
             EvenhandError: a part remembers features, and does not say what becomes of them.

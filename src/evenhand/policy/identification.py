@@ -45,12 +45,6 @@ def best_proportions(means: Array, floors: Array) -> Array:
     Returns:
         (…, arms), shares with a sum of 1.
 
-    Example:
-        >>> best_proportions(np.array([0.5, 0.3, 0.2]), np.zeros(3)).round(3)
-        array([0.441, 0.439, 0.12 ])
-        >>> best_proportions(np.array([0.5, 0.3, 0.2]), np.array([0.0, 0.0, 0.3])).round(3)
-        array([0.345, 0.355, 0.3  ])
-
     Source: Garivier & Kaufmann 2016, Theorem 5 (p = 0); Russo & Vannella 2024, Theorem 1 (minimum shares).
     """
     means, floors = np.clip(means, EDGE, 1.0 - EDGE), np.broadcast_to(floors, means.shape)

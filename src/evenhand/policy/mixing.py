@@ -122,9 +122,6 @@ class Phases(MixingRule):
 
         Args:
             round: t ≥ 1.
-
-        Returns:
-            True in the first round of a phase.
         """
 
     def delay_after(self, round: int) -> int:
@@ -289,9 +286,6 @@ class DoubledHorizon(MixingRule):
 
         Args:
             round: t ≥ 1.
-
-        Returns:
-            True in the first round of a phase.
         """
         return round - 1 == ((1 << self._doublings(round)) - 1) * self.first_horizon
 

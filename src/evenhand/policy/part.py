@@ -73,9 +73,6 @@ class Traits:
         Args:
             other: traits of the second part.
 
-        Returns:
-            The traits of a part that is made of the two.
-
         Example:
             >>> Traits(random=True).either(Traits(bounded=True)).bounded
             True
@@ -157,9 +154,6 @@ class PolicyPart(Part):
 
         Args:
             policy: with all its parts.
-
-        Returns:
-            The reason, or None where it fits.
         """
         return None
 

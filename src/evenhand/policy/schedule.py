@@ -78,9 +78,6 @@ class Schedule(PolicyPart):
             claim: of the fairness part.
             state: of the policy.
             observation: what is known of the round.
-
-        Returns:
-            The claim that the selection gets.
         """
         return claim
 

@@ -57,9 +57,6 @@ class Selection(PolicyPart, ABC):
 
         Args:
             other: such as ``"TopM(plays=1)"``.
-
-        Returns:
-            The same, in whatever is around this one.
         """
         return other
 

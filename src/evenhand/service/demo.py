@@ -188,15 +188,7 @@ def play(url: str, played: list[Scene], begun: float, over: Event) -> None:
 
 
 def demonstrate(port: int, browse: Callable[[str], object] | None = webbrowser.open) -> None:
-    """Serve the demonstration until a signal ends it; nothing of it is left then.
-
-    Args:
-        port: to listen on; 0 selects a free one.
-        browse: opens the page, given its address; None to open nothing.
-
-    Raises:
-        EvenhandError: the port is taken.
-    """
+    """Serve the demonstration until a signal ends it; nothing of it is left then."""
     over, played = Event(), scenes()
     with tempfile.TemporaryDirectory(prefix="evenhand-demo-") as folder:
         print("evenhand: the last minutes of three allocations are being made up", file=sys.stderr)

@@ -282,9 +282,6 @@ class Metric(Part, ABC):
 
         Args:
             baseline: what the policy is measured against.
-
-        Returns:
-            Whether it is.
         """
         return True
 
@@ -293,9 +290,6 @@ class Metric(Part, ABC):
 
         Args:
             baseline: what the policy is measured against.
-
-        Returns:
-            The reason, for the reader of a table.
         """
         return ""
 

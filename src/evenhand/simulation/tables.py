@@ -343,9 +343,6 @@ class ResultTables:
         Args:
             folder: of the files.
 
-        Returns:
-            The results.
-
         Raises:
             DataError: a file is missing, damaged or not Evenhand's.
         """

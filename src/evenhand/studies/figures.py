@@ -39,9 +39,6 @@ def lines(
         measure: on the y axis; None for what was lost, r-regret where there are promises.
         axis: on the x axis; None for the first.
 
-    Returns:
-        An ordinary figure of matplotlib.
-
     Raises:
         EvenhandError: there is no such axis, measure or width, or no result.
 
@@ -85,9 +82,6 @@ def heatmap(
         measure: that the colours show; None for what was lost, r-regret where there are promises.
         x: axis of the study; None for the first.
         y: axis of the study; None for the second.
-
-    Returns:
-        An ordinary figure of matplotlib.
 
     Raises:
         EvenhandError: the study has no two axes, there is no such axis, measure or width, or no result.

@@ -126,9 +126,6 @@ class Study:
         Args:
             path: of a TOML file.
 
-        Returns:
-            The study.
-
         Raises:
             ConfigurationError: the file is missing or is no study; faults have their places in the file.
         """
@@ -143,9 +140,6 @@ class Study:
         Args:
             data: a configuration with a table ``sweep``.
             folder: that paths of files are relative to.
-
-        Returns:
-            The study.
 
         Raises:
             ConfigurationError: something is missing or wrong.
@@ -191,9 +185,6 @@ class Study:
             points: settings that are drawn, of the mode ``"random"``.
             seed: of the draw.
             folder: that paths of files in the configuration are relative to.
-
-        Returns:
-            The study.
 
         Raises:
             ConfigurationError: an axis does not fit the configuration or the mode.

@@ -61,9 +61,6 @@ def sweep(
         again: whether everything is run anew.
         progress: whether to show progress on standard error; None for only where that is a terminal.
 
-    Returns:
-        The results of all finished units.
-
     Raises:
         EvenhandError: the study is wrong, another run is writing to ``out``, or no unit could be run.
         KeyboardInterrupt: interrupted, with a message on how much was done.

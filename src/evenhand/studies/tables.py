@@ -67,9 +67,6 @@ class SweepTables:
         Args:
             folder: ``out`` of the sweep.
 
-        Returns:
-            The results.
-
         Raises:
             DataError: it is not the folder of a sweep, or a file is damaged.
         """
@@ -265,9 +262,6 @@ class SweepTables:
 
         Args:
             setting: its number.
-
-        Returns:
-            The results of its policies that are finished.
 
         Raises:
             EvenhandError: there is no such setting, or nothing of it is finished.

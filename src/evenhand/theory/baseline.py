@@ -74,9 +74,6 @@ class Baseline:
 
         Args:
             lanes: the lanes to keep.
-
-        Returns:
-            The baseline of these lanes.
         """
         cut: dict[str, Any] = {}
         for names, axes in ((BY_ARM, 2), (BY_LANE, 1)):

@@ -106,21 +106,7 @@ def best_bounded(gains: Array, bounds: Bounds, plays: int, availability: Availab
 
 
 def price_of_bounds(gains: Array, bounds: Bounds, plays: int, availability: Availability) -> Array:
-    """What one more promised play costs: the dual prices of the floors, each (bounds,), in rewards per play.
-
-    Args:
-        gains: (arms,), mean rewards.
-        bounds: of arms and groups, which can be kept.
-        plays: m, arms played per round.
-        availability: who can play.
-
-    Returns:
-        (bounds,), at least 0.
-
-    Example:
-        >>> price_of_bounds(np.array([0.9, 0.4]), bounds_of(2, np.array([0.0, 0.1]), None, []), 1, Always()).round(3)
-        array([0.5])
-    """
+    """What one more promised play costs: the dual prices of the floors, (bounds,), at least 0, in rewards per play."""
     solution = _program(bounds, plays, *_sets(availability, len(gains)), gains=gains)
     return np.asarray(np.maximum(-np.asarray(solution.ineqlin.marginals)[: len(bounds.names)], 0.0))
 
@@ -128,12 +114,7 @@ def price_of_bounds(gains: Array, bounds: Bounds, plays: int, availability: Avai
 def best_bounded_in(gains: Array, chances: Array, bounds: Bounds, plays: int, available: Mask) -> Array:
     """The dual prices of floors and then of caps, (2 · bounds,), of the best policy that knows every context's gains.
 
-    Args:
-        gains: (contexts, arms), mean rewards in each context.
-        chances: (contexts,), probability of each context.
-        bounds: of arms and groups, which can be kept.
-        plays: m, arms played per round.
-        available: (contexts, arms), who can play.
+    Gains and who is available: (contexts, arms); chances: (contexts,).
     """
     return best_shares_in(gains, chances, bounds, plays, available)[1]
 
@@ -151,22 +132,12 @@ def best_shares_in(gains: Array, chances: Array, bounds: Bounds, plays: int, ava
 def range_of_price(
     low: Array, high: Array, bounds: Bounds, plays: int, availability: Availability
 ) -> tuple[float, float]:
-    """The range of the price of floors and caps over all means within intervals, or wider.
+    """The range of the price per round of floors and caps over all means within intervals, (arms,), or wider.
 
     The price is ``max_x min_y μ·(x − y)`` over all shares x and those y that keep the bounds. Where all arms are always
     available its range is `evenhand.theory.prices.bounded_interval`. Else, of an x at a corner the signs of x − y are
     known in each set of available arms, so that its smallest value is a linear program, and a lower bound; and one y
     bounds the largest value of all x.
-
-    Args:
-        low: (arms,), lower ends of the means.
-        high: (arms,), upper ends.
-        bounds: of arms and groups, which can be kept.
-        plays: m, arms played per round.
-        availability: who can play.
-
-    Returns:
-        The smallest and the largest price per round, at least 0.
     """
     if not availability.traits.sleeping:
         return bounded_interval(low, high, plays, lambda means: best_bounded(means, bounds, plays, availability)[1])

@@ -83,14 +83,7 @@ def in_context(
 ) -> tuple[InContext, Array]:
     """The best policies in an environment with contexts, and the reward per round of each, (3,).
 
-    Args:
-        environment: with contexts.
-        plays: m.
-        weights: (arms,), factor of each arm's reward.
-        bounds: the promises.
-        penalties: (arms,), price of a missing play of each arm in the bounds; None for none.
-        merit: by which shares are measured, if by any.
-        within: (segments, arms), shares that are promised in each segment; None for none.
+    Penalties, (arms,), are the prices of missing plays; within, (segments, arms), are shares promised in segments.
     """
     arrays = weights, bounds.members.toarray(), bounds.floors, bounds.caps, penalties, within
     key = plays, id(merit), *(None if one is None else one.tobytes() for one in arrays)
@@ -141,16 +134,7 @@ def by_segment(
 ) -> tuple[Array, Mask, Bounds]:
     """The problem in which an arm counts as another one in each segment, so that shares of segments are shares of arms.
 
-    Args:
-        gains: (contexts, arms).
-        chances: (contexts,).
-        bounds: of all rounds.
-        available: (contexts, arms).
-        segments: (contexts,), the segment of each.
-        within: (segments, arms), promised shares of the rounds of each segment.
-
-    Returns:
-        Gains and who can play, (contexts, segments · arms), and the bounds of these.
+    Given are arrays (contexts, arms), and the promised shares (segments, arms); the results have segments · arms arms.
     """
     from scipy.sparse import csr_array, hstack, kron
 
@@ -174,23 +158,8 @@ def best_prices(
 ) -> tuple[Array, float]:
     """What each arm's gain is raised by, (arms,), so that the promises are kept at the least cost, and ``ν·(L, −U)``.
 
-    A small program is solved as it is, a large one in its dual, by cutting planes.
-
-    Args:
-        gains: (contexts, arms), mean reward of a play in each context.
-        chances: (contexts,), probability of each context.
-        plays: m, arms played per round.
-        bounds: floors and caps of arms and groups, which can be kept.
-        available: (contexts, arms), who can play.
-        penalties: (bounds,), price of a play that a floor lacks; None where every promise must be kept.
-
-    Example:
-        >>> from evenhand.theory.bounded import bounds_of
-        >>> gains = np.array([[0.9, 0.8], [0.9, 0.1]])  # the second arm costs less in the first context
-        >>> bounds = bounds_of(2, np.array([0.0, 0.2]), None, [])
-        >>> prices, due = best_prices(gains, np.full(2, 0.5), 1, bounds, np.ones((2, 2), dtype=bool))
-        >>> prices.round(3), round(due, 3)
-        (array([0. , 0.1]), 0.02)
+    Gains and who is available: (contexts, arms); chances: (contexts,); penalties: (bounds,), None where every promise
+    must be kept. A small program is solved as it is, a large one in its dual, by cutting planes.
     """
     count = len(bounds.names)
     if not count:

@@ -36,9 +36,6 @@ class ExpectedFairness:
         Args:
             alpha: α, an exponent of at least 0.
 
-        Returns:
-            True, False or None.
-
         Example:
             >>> found = ExpectedFairness(alpha=0.8, low=0.7, high=0.9, round=100, arm=0)
             >>> found.holds(0.5), found.holds(1.0), found.holds(0.75)

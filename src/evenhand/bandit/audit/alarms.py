@@ -43,14 +43,7 @@ def _facts(promise: Promised, account: Account, case: Case | None) -> dict[str, 
 
 
 def text(alarm: str, facts: Mapping[str, Any]) -> str:
-    """What an event says of a promise, in a sentence without the full stop.
-
-    Example:
-        >>> facts = {"promise": "share", "arm": "tea", "share": 0.4, "behind": 12.0, "low": 12.0, "high": 12.0}
-        >>> text("promise.behind", facts | {"tolerance": 4.0}), text("promise.ended", facts)
-        ('tea is 12 plays behind the 40% that it was promised',
-         'the promise to tea that was missed is in force no more')
-    """
+    """What an event says of a promise, in a sentence without the full stop."""
     name = f"the group {plain(facts['group'])}" if "group" in facts else plain(facts["arm"])
     if "segment" in facts:
         name = in_segment(name, plain(facts["segment"]))

@@ -103,16 +103,7 @@ def reported(record: Record, audit: Audit) -> Reported:
 
 
 def report(audit: Audit, stopping: Stopping | None = None, differences: Sequence[Difference] = ()) -> str:
-    """The report on an allocation.
-
-    Args:
-        audit: of the allocation, with all of its lines.
-        stopping: whether one may stop; None where that is not asked.
-        differences: of all arms.
-
-    Returns:
-        HTML in UTF-8, for a browser and for printing.
-    """
+    """The report on an allocation."""
     size = audit.words.say(f"{number_of(audit.rounds, 'round')}, {number_of(audit.arms, 'arm')}")
     closed = " The allocation is closed." * audit.closed
     note = f"As of {_cell(audit.time)}: {size}, decided by {text.harmless(audit.algorithm)}.{closed}"

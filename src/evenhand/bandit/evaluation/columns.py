@@ -39,12 +39,7 @@ MEANINGS = ("never", "lost", "zero")  # of a missing reward, as in a bandit
 
 @dataclass(frozen=True)
 class Reading:
-    """How a log is read; what is not said here is asked for, or is as usual.
-
-    Example:
-        >>> Reading({"reward": "euros"}, missing="zero", rewards=(0, 80)).with_(window=86_400.0).window
-        86400.0
-    """
+    """How a log is read; what is not said here is asked for, or is as usual."""
 
     columns: Mapping[str, str] = field(default_factory=dict)  # the name of a column by its role, where it is another
     window: float | None = None  # time after a decision in which its reward counts, as in the file; dates: seconds

@@ -27,15 +27,6 @@ class Decider:
 
     Its queues and deficits go on from round to round; scores that are drawn are drawn once in each round. What it
     learned before must be from another log, or it knows the rewards by which it is judged.
-
-    Example:
-        >>> import pandas as pd
-        >>> from evenhand import Bandit
-        >>> log = Log.of(pd.DataFrame({"timestamp": [1, 2], "item_id": ["a", "b"], "reward": [0, 1]}))
-        >>> bandit = Bandit(["a", "b"], "fucb", fractions=[0.5, 0.0], start_from={"a": (50, 10), "b": (50, 40)})
-        >>> next(Decider(bandit).propensities(log))
-        array([[0., 1.],
-               [1., 0.]])
     """
 
     bandit: Bandit
@@ -51,22 +42,11 @@ class Decider:
         return self.record.label
 
     def items(self) -> tuple[str, ...]:
-        """The arms that can play.
-
-        Returns:
-            Their names.
-        """
+        """The arms that can play."""
         return tuple(name for name in self.record.names if name not in self.record.retired)
 
     def propensities(self, log: Log) -> Iterator[Array]:
-        """The chances of the items in every round, given the decisions before.
-
-        Args:
-            log: whose rounds the bandit decides.
-
-        Returns:
-            One array of (rounds, items).
-        """
+        """The chances of the items in every round, given the decisions before."""
         self._check(log)
         record = restored(dump(self.record))  # a copy
         place = [record.arms.place.get(item, -1) for item in log.items]

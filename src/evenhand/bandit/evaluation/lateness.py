@@ -137,11 +137,6 @@ def product_limit(delay: Array, age: Array, counted: Mask) -> Array:
         age: (plays,), rounds up to the end of the log.
         counted: (plays,), the answers that are counted.
 
-    Example:
-        >>> answered = np.array([True, True, False])
-        >>> product_limit(np.array([0.0, 2.0, np.inf]), np.array([9.0, 9.0, 1.0]), answered).round(3)
-        array([0.333, 0.333, 1.   ])
-
     Source: Kaplan and Meier 1958; Aalen and Johansen 1978.
     """
     answered = np.isfinite(delay)

@@ -109,9 +109,6 @@ class Log:
             features: what was known before each decision.
             source: what messages call the log.
 
-        Returns:
-            The log.
-
         Raises:
             DataError: a column is missing, or a cell is wrong.
         """
@@ -168,9 +165,6 @@ class Log:
         Each arm's rewards are those of its plays, weighted by inverse propensities where the log has them. Delays are
         estimated by the product limit where a test does not find that they depend on the reward, else for each class of
         rewards. Its ``assumptions`` say what was assumed.
-
-        Returns:
-            An environment with the items as arms.
 
         Raises:
             DataError: an item has no play whose reward is known.
@@ -258,9 +252,6 @@ def read_log(
             for being played in its position: then every row is a round.
         features: what was known before each decision, each in a column of its name or of that in ``columns``.
         kept: whether what is said here is written down.
-
-    Returns:
-        The log, in the order of time.
 
     Raises:
         DataError: the file or a column is missing, or a cell is wrong; with the file, the row and the column. Row 1 of
@@ -471,14 +462,7 @@ def _counted(final: Mask, late: Mask, open: Mask, reading: Reading) -> tuple[str
 
 
 def check_propensities(log: Log) -> None:
-    """Refuse a log without propensities, where they are needed.
-
-    Args:
-        log: the log.
-
-    Raises:
-        EvenhandError: it has none.
-    """
+    """Refuse a log without propensities, where they are needed."""
     if not log.has_propensities:
         lacks = "no column 'propensity_score'"
         if log.plays is not None and log.plays.unsaid:

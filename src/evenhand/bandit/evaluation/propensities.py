@@ -31,9 +31,6 @@ def estimated(log: Log, seed: int = 0) -> Log:
         log: with one row per round.
         seed: of the folds.
 
-    Returns:
-        A new log.
-
     Raises:
         DataError: rounds have several rows.
 
@@ -86,9 +83,6 @@ def balanced(logs: Sequence[Log]) -> Log:
 
     Args:
         logs: each of a policy that did not learn, with one row per round and all items available.
-
-    Returns:
-        A log of all rounds.
 
     Raises:
         DataError: chances changed in a log, it lists the available items or has rounds of several rows, or the chance

@@ -21,16 +21,7 @@ ENDS = ("at least (95%)", "at most (95%)")
 
 
 def report(name: str, found: Evaluation | None, price: Price) -> str:
-    """The report on a log.
-
-    Args:
-        name: of its file.
-        found: what policies would have earned; None where the log has no propensities.
-        price: what promises would cost.
-
-    Returns:
-        HTML in UTF-8, for a browser and for printing.
-    """
+    """The report on a log."""
     size = "" if found is None else f"{number_of(found.rounds, 'round')}, {number_of(len(found.items), 'item')}. "
     sections = {"What promises would cost": _cost(price), "What is known of the arms": _arms(price)}
     sections |= {} if found is None else {"What other policies would have earned": _earned(found)}

@@ -27,11 +27,7 @@ SETS = 1000  # sets of available arms that are drawn as they are
 
 @frozen(eq=False)
 class FittedEnvironment(Environment):
-    """An environment that was fitted to a log.
-
-    Args:
-        assumptions: what was assumed, in sentences.
-    """
+    """An environment that was fitted to a log."""
 
     assumptions: tuple[str, ...] = field(default=(), kw_only=True)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING
 
@@ -66,17 +66,13 @@ def more_than(runs: Runs, other: str) -> list[Finding]:
     ]
 
 
-def as_owed(runs: Runs) -> list[Finding]:
+def as_owed(runs: Runs) -> Iterator[Finding]:
     """The most plays that an arm was ever behind, less what the queue allows at its longest."""
-    found = []
     for part, scale in PARTS.items():
         for label in (*QUEUES, GAPS):
             allowed = max(most for _, most in runs[part].results.information["promises"][label]["allowed"])
             behind = at(runs[part], label, "max_violation")
-            found.append(
-                below(f"plays behind at worst, less {allowed:.3g} allowed: {label}, {scale}", behind - allowed, 0.0)
-            )
-    return found
+            yield below(f"plays behind at worst, less {allowed:.3g} allowed: {label}, {scale}", behind - allowed, 0.0)
 
 
 def in_any_unit(runs: Runs) -> list[Finding]:

@@ -12,7 +12,7 @@ from evenhand.core import validate
 from evenhand.core.state import Array
 from evenhand.environment.contexts import Context, Contexts
 from evenhand.judgement.claims import Finding
-from evenhand.papers.claims import at_most_times, less, together
+from evenhand.papers.claims import at_most_times, each, less, together
 from evenhand.papers.experiment import Experiment, PaperClaim, QuickSize, Runs, ours
 from evenhand.papers.panels import THIN, curves, lanes_of
 from evenhand.papers.verdicts import NEARER, at, at_most_power, below
@@ -61,11 +61,6 @@ def chance_within(window: int) -> float:
     return 1.0 - 0.99**window
 
 
-def root_of_time(runs: Runs) -> list[Finding]:
-    """The regret grows no faster than a square root."""
-    return [at_most_power(runs[PART], label, "regret", 0.5) for label in OTF.values()]
-
-
 def less_than_waiting(runs: Runs) -> list[Finding]:
     """To take rewards in as they come has less regret than to wait."""
     return [
@@ -101,7 +96,7 @@ EXPERIMENTS = (
             PaperClaim(
                 "The regret of OTFLinUCB is at most of order √T, up to logarithms.",
                 "Vernade et al. 2020, abstract",
-                root_of_time,
+                each(at_most_power, PART, tuple(OTF.values()), "regret", 0.5),
                 NEARER,
             ),
             ours(

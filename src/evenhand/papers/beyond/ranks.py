@@ -14,7 +14,7 @@ from evenhand.core.state import Array
 from evenhand.environment.contexts import Context, Contexts
 from evenhand.judgement.claims import Finding
 from evenhand.papers.beyond.linear_late import SEEN
-from evenhand.papers.claims import less
+from evenhand.papers.claims import each, less
 from evenhand.papers.experiment import Experiment, ExperimentTable, PaperClaim, QuickSize, Runs, ours
 from evenhand.papers.panels import THIN, averages, finish, lanes_of, name_arms
 from evenhand.papers.verdicts import NEARER, at, at_most_power, linear, shares, within
@@ -87,16 +87,6 @@ PART, MEASURE = "ranks", FairPseudoRegret.name
 FAIR, OTHERS = "Fair-Greedy", ("OFUL", "greedy", "uniform")
 
 
-def root_of_time(runs: Runs) -> list[Finding]:
-    """The fair pseudo-regret of Fair-Greedy grows no faster than a square root."""
-    return [at_most_power(runs[PART], FAIR, MEASURE, 0.5)]
-
-
-def for_ever(runs: Runs) -> list[Finding]:
-    """The fair pseudo-regret of the others grows like time."""
-    return [linear(runs[PART], label, MEASURE) for label in OTHERS]
-
-
 def alike(runs: Runs) -> list[Finding]:
     """Every group has the same share of the plays."""
     found = shares(runs[PART], FAIR)
@@ -149,7 +139,7 @@ EXPERIMENTS = (
             PaperClaim(
                 "The fair pseudo-regret of Fair-Greedy is at most of order √T, up to logarithms.",
                 "Grazzi et al. 2022, abstract",
-                root_of_time,
+                each(at_most_power, PART, (FAIR,), MEASURE, 0.5),
                 NEARER,
             ),
             PaperClaim(
@@ -162,7 +152,7 @@ EXPERIMENTS = (
                 "Fair-Greedy has less fair pseudo-regret than OFUL, greedy and uniform choices.",
                 less(PART, (FAIR,), OTHERS, (MEASURE,)),
             ),
-            ours("The fair pseudo-regret of the others grows linearly.", for_ever),
+            ours("The fair pseudo-regret of the others grows linearly.", each(linear, PART, OTHERS, MEASURE)),
         ),
         draw=of_ranks,
         quick=QuickSize(lanes=4, horizon=1_000),

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from evenhand.judgement.claims import Finding
+from evenhand.papers.claims import named
 from evenhand.papers.experiment import Experiment, Runs, of_runs, ours
 from evenhand.papers.verdicts import above, at, below, count_lanes, ratio_below
 from evenhand.simulation.figures.panel import bars, grid, mean_and_reach
@@ -40,36 +40,29 @@ NAMES = LATE | SOON | LONG
 
 
 @of_runs
-def regret_below(runs: Runs, parts: Sequence[str], bound: float) -> list[Finding]:
+def regret_below(runs: Runs, parts: Mapping[str, str], bound: float) -> list[Finding]:
     """Less than a multiple of the regret of ARS-UCB as published, in every spread."""
     text = f"composite regret, relative to that of {PUBLISHED}"
     return [
-        _named(part, ratio_below(text, at(runs[part], HALF, REGRET), at(runs[part], PUBLISHED, REGRET), bound))
-        for part in parts
+        named(name, ratio_below(text, at(runs[part], HALF, REGRET), at(runs[part], PUBLISHED, REGRET), bound))
+        for part, name in parts.items()
     ]
 
 
 @of_runs
-def none_stuck(runs: Runs, parts: Sequence[str]) -> list[Finding]:
-    """Not one lane plays a worse arm most in the end."""
-    return [
-        _named(part, below("share of lanes on a worse arm", at(runs[part], HALF, "stuck"), 0.001)) for part in parts
-    ]
+def stuck(runs: Runs, parts: Mapping[str, str], judge: Callable[..., Finding], bound: float) -> list[Finding]:
+    """How many lanes play a worse arm most in the end, in every spread."""
+    text = "share of lanes on a worse arm"
+    return [named(name, judge(text, at(runs[part], HALF, "stuck"), bound)) for part, name in parts.items()]
 
 
 @of_runs
-def some_stuck(runs: Runs, parts: Sequence[str]) -> list[Finding]:
-    """Some lanes play a worse arm most in the end."""
-    return [_named(part, above("share of lanes on a worse arm", at(runs[part], HALF, "stuck"), 0.0)) for part in parts]
-
-
-@of_runs
-def fewer_stuck(runs: Runs, parts: Sequence[str]) -> list[Finding]:
+def fewer_stuck(runs: Runs, parts: Mapping[str, str]) -> list[Finding]:
     """Fewer lanes play a worse arm most in the end than with ARS-UCB as published."""
     text = f"lanes on a worse arm, minus those of {PUBLISHED}"
     return [
-        _named(part, below(text, at(runs[part], HALF, "stuck") - at(runs[part], PUBLISHED, "stuck"), 0.0))
-        for part in parts
+        named(name, below(text, at(runs[part], HALF, "stuck") - at(runs[part], PUBLISHED, "stuck"), 0.0))
+        for part, name in parts.items()
     ]
 
 
@@ -90,10 +83,6 @@ def over_spreads(runs: Runs) -> Figure:
     return grid(measures, panel, columns=2, note=note)
 
 
-def _named(part: str, finding: Finding) -> Finding:
-    return replace(finding, text=f"{NAMES[part]}: {finding.text}")
-
-
 EXPERIMENTS = (
     Experiment(
         id="X-H",
@@ -104,22 +93,22 @@ EXPERIMENTS = (
         "in the first half of a choice counts for no arm.",
         parts=tuple(NAMES),
         claims=(
-            ours("No lane is stuck on a worse arm in any of the twelve spreads.", none_stuck((*LATE, *SOON))),
+            ours("No lane is stuck on a worse arm in any of the twelve spreads.", stuck(LATE | SOON, below, 0.001)),
             ours(
                 "Regret is at or below that of ARS-UCB as published where rewards come late.",
-                regret_below(tuple(LATE), 1.05),
+                regret_below(LATE, 1.05),
                 "late: ten steps or more on average; at or below: surely less than 5% more, in every spread",
             ),
             ours(
                 "Regret is at most 20% above that of ARS-UCB as published where rewards come within a few steps.",
-                regret_below(tuple(SOON), 1.2),
+                regret_below(SOON, 1.2),
                 "in every spread",
             ),
-            ours("If rewards are spread over 500 or over 1000 steps, some lanes are stuck.", some_stuck(tuple(LONG))),
+            ours("If rewards are spread over 500 or over 1000 steps, some lanes are stuck.", stuck(LONG, above, 0.0)),
             ours(
                 "If rewards are spread over 500 or over 1000 steps, fewer lanes are stuck than with ARS-UCB as "
                 "published.",
-                fewer_stuck(tuple(LONG)),
+                fewer_stuck(LONG),
             ),
         ),
         draw=over_spreads,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -81,16 +81,14 @@ def both_sublinear(runs: Runs, part: str, policies: Iterable[str]) -> list[Findi
 
 
 @of_runs
-def never_ends(runs: Runs, part: str) -> list[Finding]:
+def never_ends(runs: Runs, part: str) -> Iterator[Finding]:
     """Over the last half of the rounds the fairness regret of the others grows by what they lose for ever."""
     run = runs[part]
     half = run.setup.horizon / 2.0
-    found = []
     for label in OTHERS:
         growth = (at(run, label, FAIRNESS) - at(run, label, FAIRNESS, half)) / half
         text = "fairness regret per round over the last half, relative to the same algorithm with known means"
-        found.append(above(f"{text}: {label}", growth / lost_for_ever(run, label), 1.0 - CLOSE))
-    return found
+        yield above(f"{text}: {label}", growth / lost_for_ever(run, label), 1.0 - CLOSE)
 
 
 def lost_for_ever(run: CompletedRun, label: str) -> float:
@@ -149,38 +147,32 @@ def more_uniform(runs: Runs) -> list[Finding]:
 
 
 @of_runs
-def converged(runs: Runs, policies: Iterable[str]) -> list[Finding]:
+def converged(runs: Runs, policies: Iterable[str]) -> Iterator[Finding]:
     """Every arm's share is close to its fair share in the end."""
     run = runs["c1"]
-    found = []
     for label in policies:
         off = np.abs(shares(run, label) / _fair_shares(run) - 1.0).max(axis=1)
-        found.append(below(f"largest error of an arm's share, as a fraction of its fair share: {label}", off, CLOSE))
-    return found
+        yield below(f"largest error of an arm's share, as a fraction of its fair share: {label}", off, CLOSE)
 
 
-def consistently_greedy(runs: Runs) -> list[Finding]:
+def consistently_greedy(runs: Runs) -> Iterator[Finding]:
     """Less reward and more fairness regret than the fair policies, after a tenth of the rounds and in the end."""
     run = runs["c1"]
-    found = []
     for round in (run.setup.horizon / 10, run.setup.horizon):
         for one in GREEDIEST:
             for other in FAIR:
-                found += [lower(run, REWARD, one, other, round), lower(run, FAIRNESS, other, one, round)]
-    return found
+                yield from [lower(run, REWARD, one, other, round), lower(run, FAIRNESS, other, one, round)]
 
 
 # Figure 2
 
 
 @of_runs
-def insensitive(runs: Runs, policies: Iterable[str]) -> list[Finding]:
+def insensitive(runs: Runs, policies: Iterable[str]) -> Iterator[Finding]:
     """The regret at every fixed delay is near that without delay."""
-    found = []
     for measure in MEASURES:
         for label in policies:
-            found += widest([_changed(runs, part, measure, label) for part in DELAYS[1:]])
-    return found
+            yield from widest([_changed(runs, part, measure, label) for part in DELAYS[1:]])
 
 
 def _changed(runs: Runs, part: str, measure: str, label: str) -> Finding:
@@ -192,17 +184,15 @@ def _changed(runs: Runs, part: str, measure: str, label: str) -> Finding:
 @of_runs
 def much_less(
     runs: Runs, part: str, policies: Iterable[str], others: Iterable[str], after: float = 1.0
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """After a part of the rounds each of the policies has less of both regrets than each of the others, not closely."""
     order = [(measure, one, other) for measure in MEASURES for one in policies for other in others]
     run = runs[part]
     round = after * run.setup.horizon
-    found = []
     for measure, one, other in order:
         gap = _relative(at(run, one, measure, round), at(run, other, measure, round))
         text = f"{measure.replace('_', ' ')} at round {round:,.0f}: {one} minus {other}, as a fraction of the latter"
-        found.append(below(text, gap, -CLOSE))
-    return found
+        yield below(text, gap, -CLOSE)
 
 
 def _relative(values: Array, reference: Array) -> Array:
@@ -211,70 +201,60 @@ def _relative(values: Array, reference: Array) -> Array:
 
 
 @of_runs
-def misled(runs: Runs, part: str) -> list[Finding]:
+def misled(runs: Runs, part: str) -> Iterator[Finding]:
     """While the late rewards are out, a bad arm is played more than a good one."""
-    found = []
     for label in FAIR:
         bad, good = (part_of_plays(runs[part], label, arms, LATE) / len(arms) for arms in (BAD, GOOD))
         text = f"fraction of the early plays on a bad arm minus that on a good one: {label}"
-        found.append(above(text, bad - good, 0.0))
-    return found
+        yield above(text, bad - good, 0.0)
 
 
 # Figure 3
 
 
 @of_runs
-def better_trade(runs: Runs, policies: Iterable[str]) -> list[Finding]:
+def better_trade(runs: Runs, policies: Iterable[str]) -> Iterator[Finding]:
     """Less fairness regret than all others, and less reward regret than FGreedy-D."""
     run = runs["c3"]
-    found = []
     for label in policies:
-        found += closest([lower(run, FAIRNESS, label, other) for other in OTHERS])
-        found.append(lower(run, REWARD, label, GREEDY))
-    return found
+        yield from closest([lower(run, FAIRNESS, label, other) for other in OTHERS])
+        yield lower(run, REWARD, label, GREEDY)
 
 
 # Figures 4 to 8
 
 
 @of_runs
-def fair_and_cheap(runs: Runs, figure: int, policies: Sequence[str]) -> list[Finding]:
+def fair_and_cheap(runs: Runs, figure: int, policies: Sequence[str]) -> Iterator[Finding]:
     """At every exponent both regrets grow sublinearly, and reward is traded for fairness better than by the others."""
     every = [runs[part] for part in exponent_parts(figure)]
-    found = []
     for label in policies:
         for measure in MEASURES:
-            found += closest([_with_exponent(run, sublinear(run, label, measure)) for run in every])
-        found += closest([_with_exponent(run, lower(run, FAIRNESS, label, one)) for run in every for one in OTHERS])
-        found += closest([_with_exponent(run, lower(run, REWARD, label, GREEDY)) for run in every])
-    return found
+            yield from closest([_with_exponent(run, sublinear(run, label, measure)) for run in every])
+        yield from closest([_with_exponent(run, lower(run, FAIRNESS, label, one)) for run in every for one in OTHERS])
+        yield from closest([_with_exponent(run, lower(run, REWARD, label, GREEDY)) for run in every])
 
 
 @of_runs
-def wider(runs: Runs, figure: int) -> list[Finding]:
+def wider(runs: Runs, figure: int) -> Iterator[Finding]:
     """The distance between the highest and the lowest regret grows with every step of the exponent."""
-    found = []
     for measure in MEASURES:
         for flat, steep in pairwise(exponent_parts(figure)):
             growth = spread(runs[steep], measure) - spread(runs[flat], measure)
             text = f"{measure.replace('_', ' ')}, highest minus lowest: at c = {steep[-1]} minus at c = {flat[-1]}"
-            found.append(above(text, growth, 0.0))
-    return found
+            yield above(text, growth, 0.0)
 
 
 @of_runs
-def wider_between(runs: Runs, figure: int, policies: Sequence[str]) -> list[Finding]:
+def wider_between(runs: Runs, figure: int, policies: Sequence[str]) -> Iterator[Finding]:
     """Each fair policy is further from each of the others at the largest exponent than at the smallest."""
     flat, *_, steep = (runs[part] for part in exponent_parts(figure))
-    found = []
     for measure in MEASURES:
         for label in policies:
             for other in OTHERS:
                 growth = distance(steep, measure, label, other) - distance(flat, measure, label, other)
                 text = f"{measure.replace('_', ' ')}, gap between {label} and {other}: at c = 8 minus at c = 2"
-                found.append(above(text, growth, 0.0))
-    return found
+                yield above(text, growth, 0.0)
 
 
 def spread(run: CompletedRun, measure: str) -> Array:
@@ -294,14 +274,12 @@ def _with_exponent(run: CompletedRun, found: Finding) -> Finding:
     return replace(found, text=f"{found.text}, c = {merit.exponent:g}")
 
 
-def wary_better(runs: Runs) -> list[Finding]:
+def wary_better(runs: Runs) -> Iterator[Finding]:
     """At every exponent the policies that wait for late rewards have less of both regrets than those that do not."""
     every = [runs[part] for part in exponent_parts(8)]
-    found = []
     for measure in MEASURES:
         for label in WARY:
-            found += closest([_with_exponent(run, lower(run, measure, label, one)) for run in every for one in FAIR])
-    return found
+            yield from closest([_with_exponent(run, lower(run, measure, label, one)) for run in every for one in FAIR])
 
 
 def comparable(runs: Runs) -> list[Finding]:
@@ -315,17 +293,15 @@ def comparable(runs: Runs) -> list[Finding]:
     ]
 
 
-def less_misled(runs: Runs) -> list[Finding]:
+def less_misled(runs: Runs) -> Iterator[Finding]:
     """At every exponent FGreedy-D plays the bad arms less than the fair policies do while the late rewards are out."""
-    found = []
     for label in FAIR:
         each = []
         for run in (runs[part] for part in exponent_parts(8)):
             gap = part_of_plays(run, GREEDY, BAD, LATE) - part_of_plays(run, label, BAD, LATE)
             text = f"fraction of the early plays on bad arms: FGreedy-D minus {label}"
             each.append(_with_exponent(run, below(text, gap, 0.0)))
-        found += closest(each)
-    return found
+        yield from closest(each)
 
 
 # Theorems 7 and 9

@@ -255,10 +255,8 @@ EXPERIMENTS = (
         id="C-2c",
         title="Rewards that never arrive: packet loss",
         figure="figure 2(c)",
-        setting=(
-            f"{SETTING} A reward either arrives at once, with a probability from 0.3 to 0.8 that depends on the arm, "
-            "or never; 40,000 rounds."
-        ),
+        setting=f"{SETTING} A reward either arrives at once, with a probability from 0.3 to 0.8 that depends on the "
+        "arm, or never; 40,000 rounds.",
         parts=("c2c",),
         claims=_without_a_mean("c2c", "figure 2(c)"),
         draw=figures.both_radii("c2c"),
@@ -268,10 +266,8 @@ EXPERIMENTS = (
         id="C-2d",
         title="Delays that depend on the reward",
         figure="figure 2(d)",
-        setting=(
-            f"{SETTING} A reward of 1 from a good arm (3, 4, 5) and a reward of 0 from a bad one take 6,000 rounds, "
-            "all others none; 100,000 rounds."
-        ),
+        setting=f"{SETTING} A reward of 1 from a good arm (3, 4, 5) and a reward of 0 from a bad one take 6,000 "
+        "rounds, all others none; 100,000 rounds.",
         parts=("c2d",),
         claims=(
             PaperClaim(
@@ -308,11 +304,9 @@ EXPERIMENTS = (
         id="C-3",
         title="Ten ads and their conversions",
         figure="figure 3",
-        setting=(
-            "Ten ads, three shown per page visit, 50,000 visits, 100 lanes. A reward is a conversion; its probability "
-            "is the ad's number of conversions, scaled to [0, 1]. Delays are drawn from those of the ad's "
-            "conversions, independently of the reward; merit 1 + 3.5 μ⁴."
-        ),
+        setting="Ten ads, three shown per page visit, 50,000 visits, 100 lanes. A reward is a conversion; its "
+        "probability is the ad's number of conversions, scaled to [0, 1]. Delays are drawn from those of the ad's "
+        "conversions, independently of the reward; merit 1 + 3.5 μ⁴.",
         parts=("c3",),
         claims=(
             PaperClaim(
@@ -434,11 +428,9 @@ EXPERIMENTS = (
         id="C-9",
         title="Running time",
         figure="figure 9",
-        setting=(
-            f"{SETTING} Delays are geometric with success probability 0.05; 40,000 rounds in 100 lanes side by side. "
-            "Each policy is also timed on its own in one process, five times in turn, over a tenth of them. A second "
-            "run has the merit 1 + 50 μ⁴."
-        ),
+        setting=f"{SETTING} Delays are geometric with success probability 0.05; 40,000 rounds in 100 lanes side by "
+        "side. Each policy is also timed on its own in one process, five times in turn, over a tenth of them. A "
+        "second run has the merit 1 + 50 μ⁴.",
         parts=("c9", "c9-steep"),
         claims=(
             PaperClaim(
@@ -480,12 +472,10 @@ EXPERIMENTS = (
         id="C-10",
         title="Means drawn from the prior",
         figure="Theorems 7 and 9, which have none",
-        setting=(
-            "Seven Bernoulli arms with means drawn from the uniform prior, anew in every lane, three plays per round, "
-            "merit 1 + 2 μ⁴, 100,000 rounds, 100 lanes. Delays are geometric with success probability 0.05, or Pareto "
-            "with tail index 0.5, or biased: of arms 1, 3, 5, 7 a reward of 1 takes 600 rounds and a reward of 0 none, "
-            "of the others the reverse."
-        ),
+        setting="Seven Bernoulli arms with means drawn from the uniform prior, anew in every lane, three plays per "
+        "round, merit 1 + 2 μ⁴, 100,000 rounds, 100 lanes. Delays are geometric with success probability 0.05, or "
+        "Pareto with tail index 0.5, or biased: of arms 1, 3, 5, 7 a reward of 1 takes 600 rounds and a reward of 0 "
+        "none, of the others the reverse.",
         parts=tuple(claims.PRIOR),
         claims=(
             PaperClaim(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -269,44 +269,36 @@ def lowest(runs: Runs, rival: str) -> list[Finding]:
     ]
 
 
-def one_by_one(runs: Runs) -> list[Finding]:
+def one_by_one(runs: Runs) -> Iterator[Finding]:
     """Of two arms next to each other the better one stays fair over more of η under the hard threshold."""
-    findings = []
     for case, part in SCALE_CASES.items():
         run = runs[part]
         length = fair_down_to(run, HARD, FINE)
         order = np.argsort(-run.setup.environment.means, kind="stable")[1:]
         for nearer, farther in pairwise(order.tolist()):
             text = f"width of the range of η in which arm {nearer + 1} stays fair, minus that of arm {farther + 1}"
-            findings.append(above(f"case {case}: {text}", length[:, nearer] - length[:, farther], 0.0))
-    return findings
+            yield above(f"case {case}: {text}", length[:, nearer] - length[:, farther], 0.0)
 
 
 @of_runs
-def all_at_once(runs: Runs, name: str) -> list[Finding]:
+def all_at_once(runs: Runs, name: str) -> Iterator[Finding]:
     """With a policy no arm is unfair at η = 1, and all but the best are one step further down."""
-    findings = []
     for case, part in SCALE_CASES.items():
         path = missing(runs[part], name)
         at_one, next_to_one = path[1.0].max(axis=1), path[round(1.0 - STEP, 4)][:, worse(runs[part])].min(axis=1)
         text = f"case {case}: missing fraction of the promised plays of the arm with the"
-        findings += [
-            below(f"{text} most missing, at η = 1", at_one, UNFAIR),
-            above(f"{text} least missing, the best arm excluded, at η = {1.0 - STEP:g}", next_to_one, UNFAIR),
-        ]
-    return findings
+        yield below(f"{text} most missing, at η = 1", at_one, UNFAIR)
+        yield above(f"{text} least missing, the best arm excluded, at η = {1.0 - STEP:g}", next_to_one, UNFAIR)
 
 
-def wider(runs: Runs) -> list[Finding]:
+def wider(runs: Runs) -> Iterator[Finding]:
     """The hard threshold keeps every arm but the best fair over more of η than its rivals do."""
-    findings = []
     for case, part in SCALE_CASES.items():
         mine = fair_down_to(runs[part], HARD, STEP)
         for rival in RIVALS:
             gain = (mine - fair_down_to(runs[part], rival, STEP))[:, worse(runs[part])].min(axis=1)
             text = f"width of the range of η in which an arm stays fair, {HARD} minus {rival}, arm with the least gain"
-            findings.append(above(f"case {case}: {text}", gain, 0.0))
-    return findings
+            yield above(f"case {case}: {text}", gain, 0.0)
 
 
 # F-3 and F-5
@@ -341,30 +333,24 @@ def on_lines(
     return findings or [Finding(few, most, most, most, lanes, f"at least {LEAST}", (LEAST, math.inf))]
 
 
-def at_the_level(runs: Runs) -> list[Finding]:
+def at_the_level(runs: Runs) -> Iterator[Finding]:
     """Non-critical arms do not get beyond the fairness level, and critical ones reach it."""
-    findings = []
     for part, (kind, case) in GAP_CASES.items():
         places, _ = arms_of(part, runs[part])
         over = plays_of(runs[part], places) - level_of(runs[part], places)
         worst = (-over if kind == "critical" else over).max(axis=1)
         what = "missing to" if kind == "critical" else "beyond the fairness level of"
-        findings.append(within(f"case {case}: most plays {what} any {kind} arm", np.maximum(worst, 0.0), 0.0, 1.0))
-    return findings
+        yield within(f"case {case}: most plays {what} any {kind} arm", np.maximum(worst, 0.0), 0.0, 1.0)
 
 
-def tight(runs: Runs) -> list[Finding]:
+def tight(runs: Runs) -> Iterator[Finding]:
     """Plays lie between the lower and the upper bounds."""
-    findings = []
     for part, (kind, case) in GAP_CASES.items():
         plays = plays_of(runs[part], arms_of(part, runs[part])[0])
         bounds = bounds_of(part, runs[part])
         where = f"case {case}, {kind} arms: plays divided by their bound"
-        findings += [
-            within(f"{where}, the largest", ((plays - 1.0) / bounds).max(axis=1), 0.0, 1.0),
-            above(f"{where}, the smallest", (plays / bounds).min(axis=1), 1.0 / CONSTANT),
-        ]
-    return findings
+        yield within(f"{where}, the largest", ((plays - 1.0) / bounds).max(axis=1), 0.0, 1.0)
+        yield above(f"{where}, the smallest", (plays / bounds).min(axis=1), 1.0 / CONSTANT)
 
 
 # Section 5: the soft threshold, and explore then commit

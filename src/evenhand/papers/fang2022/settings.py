@@ -73,11 +73,9 @@ EXPERIMENTS = (
         id="F-1",
         title="Penalised regret over the horizon",
         figure="figure 1",
-        setting=(
-            "5 or 20 Gaussian arms with standard deviation 1/K and means uniform on [0, 1]; every arm is promised "
-            "τ/K of the rounds and each missing play costs A, half the distance between the best and the worst "
-            "mean; T from 500 to 16,000, 50 lanes."
-        ),
+        setting="5 or 20 Gaussian arms with standard deviation 1/K and means uniform on [0, 1]; every arm is promised "
+        "τ/K of the rounds and each missing play costs A, half the distance between the best and the worst "
+        "mean; T from 500 to 16,000, 50 lanes.",
         parts=tuple(SETTINGS),
         claims=(
             PaperClaim(
@@ -103,10 +101,8 @@ EXPERIMENTS = (
         id="F-2",
         title="Missing plays of each arm over the scale η",
         figure="figure 2",
-        setting=(
-            "8 Gaussian arms with standard deviation 1/8, 10,000 rounds, 50 lanes, in two cases; A = η, α = (1 − η) "
-            "τ₁ T and η₀ = (1 − η) T, for η from 0 to 1."
-        ),
+        setting="8 Gaussian arms with standard deviation 1/8, 10,000 rounds, 50 lanes, in two cases; A = η, α = (1 − "
+        "η) τ₁ T and η₀ = (1 − η) T, for η from 0 to 1.",
         parts=tuple(claims.SCALE_CASES.values()),
         claims=(
             PaperClaim(
@@ -148,11 +144,9 @@ EXPERIMENTS = (
         id="F-3",
         title="Reward against unfairness, films",
         figure="figure 3",
-        setting=(
-            "Arms are the films with many ratings, 13, 31 or 118 of them, and a play earns a rating drawn from the "
-            "film's histogram, divided by 5; 50,000 rounds, 20 lanes; every film is promised 0.8/K of the rounds; A "
-            "= η, and α = η₀ = (1 − η) T 0.8/K."
-        ),
+        setting="Arms are the films with many ratings, 13, 31 or 118 of them, and a play earns a rating drawn from the "
+        "film's histogram, divided by 5; 50,000 rounds, 20 lanes; every film is promised 0.8/K of the rounds; A "
+        "= η, and α = η₀ = (1 − η) T 0.8/K.",
         parts=tuple(FILM_PARTS),
         claims=tuple(
             PaperClaim(
@@ -183,11 +177,9 @@ EXPERIMENTS = (
         id="F-4",
         title="Plays against inverse gaps",
         figure="figure 4",
-        setting=(
-            "9 arms, 20,000 rounds, 50 lanes; every arm is promised 1/20 of the rounds, and a missing play costs "
-            "0.45, or 0.41 in case 2 of the non-critical arms. An arm is critical if its gap Δ to the best mean is "
-            "at most A."
-        ),
+        setting="9 arms, 20,000 rounds, 50 lanes; every arm is promised 1/20 of the rounds, and a missing play costs "
+        "0.45, or 0.41 in case 2 of the non-critical arms. An arm is critical if its gap Δ to the best mean is "
+        "at most A.",
         parts=tuple(claims.GAP_CASES),
         claims=(
             *(
@@ -235,11 +227,9 @@ EXPERIMENTS = (
         id="F-5",
         title="Reward against unfairness, three reward distributions",
         figure="figure 5",
-        setting=(
-            "5 or 20 arms with means uniform on [0, 1]; Gaussian rewards with standard deviation 1/K, Beta(μ, 1 − "
-            "μ) or Bernoulli ones; every arm is promised τ/K of the rounds; 10,000 rounds, 50 lanes; A = η, α = η₀ "
-            "= (1 − η) τ T / K."
-        ),
+        setting="5 or 20 arms with means uniform on [0, 1]; Gaussian rewards with standard deviation 1/K, Beta(μ, 1 − "
+        "μ) or Bernoulli ones; every arm is promised τ/K of the rounds; 10,000 rounds, 50 lanes; A = η, α = η₀ "
+        "= (1 − η) τ T / K.",
         parts=tuple(SETTING_5),
         claims=tuple(
             PaperClaim(
@@ -264,11 +254,9 @@ EXPERIMENTS = (
         id="F-6",
         title="What section 5 rules out: a soft threshold, explore then commit",
         figure="section 5, which has none",
-        setting=(
-            "Five Bernoulli arms with means 0.9, 0.8, …, 0.5, each promised a tenth of the rounds, and a missing play "
-            "costs 0.7: the premise of Theorem 4.1 holds for all of them; 40,000 rounds, 50 lanes. Explore then "
-            "commit runs in setting 1, with K = 5, τ = 0.2, T up to 16,000 and a missing play at 1, above every gap."
-        ),
+        setting="Five Bernoulli arms with means 0.9, 0.8, …, 0.5, each promised a tenth of the rounds, and a missing "
+        "play costs 0.7: the premise of Theorem 4.1 holds for all of them; 40,000 rounds, 50 lanes. Explore then "
+        "commit runs in setting 1, with K = 5, τ = 0.2, T up to 16,000 and a missing play at 1, above every gap.",
         parts=("f6-promises", "f6-commit"),
         claims=(
             PaperClaim(
@@ -313,10 +301,8 @@ EXPERIMENTS = (
         id="F-7",
         title="Promised shares that vanish with the horizon",
         figure="section 5, which has none",
-        setting=(
-            "The five arms of F-6, each promised 1/T^b of the rounds, with b = 1/4, 1/2, 3/4 and T = 4,000, 16,000, "
-            "64,000; a missing play costs 1.5, at least 1.1 more than any gap; 100 lanes."
-        ),
+        setting="The five arms of F-6, each promised 1/T^b of the rounds, with b = 1/4, 1/2, 3/4 and T = 4,000, "
+        "16,000, 64,000; a missing play costs 1.5, at least 1.1 more than any gap; 100 lanes.",
         parts=claims.VANISHING,
         claims=(
             PaperClaim(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -17,7 +17,6 @@ from evenhand.papers.experiment import CompletedRun, Runs, of_runs
 from evenhand.papers.verdicts import (
     NEARLY,
     above,
-    arms_kept,
     at,
     below,
     lower,
@@ -116,47 +115,42 @@ def falls_with_eta(runs: Runs, part: str, etas: Sequence[str]) -> list[Finding]:
     return [lower(runs[part], REGRET, larger, less) for larger, less in steps]
 
 
-def about_three_hundredths(runs: Runs) -> list[Finding]:
+def about_three_hundredths(runs: Runs) -> Iterator[Finding]:
     """The lowest regret with η = 1, where the mean curve is lowest, is about 0.03."""
-    run, found = runs[FIRST], []
+    run = runs[FIRST]
     for name in PAIR:
         curve = run.results.policies[f"{name} eta=1"].curves[REGRET][run.results.rounds >= ZOOM]
         lowest = curve[curve.mean(axis=1).argmin()]
         one = within(f"lowest time-averaged regret: {name} eta=1", lowest, 0.025, 0.035)
-        found.append(picked(one, len(curve)))
-    return found
+        yield picked(one, len(curve))
 
 
-def much_closer(runs: Runs) -> list[Finding]:
+def much_closer(runs: Runs) -> Iterator[Finding]:
     """With η = 10 the regret is at most half as far from 0 as with η = 1."""
-    found = []
     for name in PAIR:
         near, far = (at(runs[FIRST], f"{name} eta={eta}", REGRET) for eta in ("10", "1"))
         text = f"time-averaged regret: {name} eta=10, as a fraction of that with eta=1"
-        found.append(ratio_within(text, near, far, -0.5, 0.5))
-    return found
+        yield ratio_within(text, near, far, -0.5, 0.5)
 
 
-def negative_then_positive(runs: Runs) -> list[Finding]:
+def negative_then_positive(runs: Runs) -> Iterator[Finding]:
     """With η = 1000 the regret is negative at round 2,000 and positive in the end."""
-    run, found = runs[FIRST], []
+    run = runs[FIRST]
     for name in PAIR:
         label = f"{name} eta=1000"
-        found.append(below(f"time-averaged regret at round 2,000: {label}", at(run, label, REGRET, 2000), 0.0))
-        found.append(above(f"time-averaged regret in the end: {label}", at(run, label, REGRET), 0.0))
-    return found
+        yield below(f"time-averaged regret at round 2,000: {label}", at(run, label, REGRET, 2000), 0.0)
+        yield above(f"time-averaged regret in the end: {label}", at(run, label, REGRET), 0.0)
 
 
 @of_runs
-def converges_to_opt_nf(runs: Runs, part: str) -> list[Finding]:
+def converges_to_opt_nf(runs: Runs, part: str) -> Iterator[Finding]:
     """With η = ∞ the regret against Opt-NF grows sublinearly, and little of it is left in the end."""
-    run, found = runs[part], []
+    run = runs[part]
     for name in PAIR:
         label = f"{name} eta=inf"
         distance = at(run, label, "regret") / run.results.rounds[-1] / -opt_nf(run)
         text = f"distance from Opt-NF in the end, as a fraction of that between Opt-F and Opt-NF: {label}"
-        found += [sublinear(run, label, "regret"), below(text, distance, 0.1)]
-    return found
+        yield from [sublinear(run, label, "regret"), below(text, distance, 0.1)]
 
 
 @of_runs
@@ -171,29 +165,26 @@ def opt_nf_below_opt_f(runs: Runs, part: str) -> list[Finding]:
     return [picked(below(text, paths[highest], 0.0), len(paths))]
 
 
-def wider_than_first(runs: Runs) -> list[Finding]:
+def wider_than_first(runs: Runs) -> Iterator[Finding]:
     """LFG is further above TSCSF-B in the second setting than with the nearest η of the first."""
-    found = []
     for eta, other in (("63.55", "10"), ("inf", "inf")):
         wide, narrow = (
             at(runs[part], f"LFG eta={value}", REGRET) - at(runs[part], f"TSCSF-B eta={value}", REGRET)
             for part, value in ((SECOND, eta), (FIRST, other))
         )
         text = "time-averaged regret of LFG minus TSCSF-B"
-        found.append(above(f"{text}: second setting, eta={eta}, minus first, eta={other}", wide - narrow, 0.0))
-    return found
+        yield above(f"{text}: second setting, eta={eta}, minus first, eta={other}", wide - narrow, 0.0)
 
 
 @of_runs
-def queue_matters_more(runs: Runs, part: str, ends: Sequence[str]) -> list[Finding]:
+def queue_matters_more(runs: Runs, part: str, ends: Sequence[str]) -> Iterator[Finding]:
     """The queue changes the regret more than the index does."""
-    run, found = runs[part], []
+    run = runs[part]
     for end in ends:
         names = ("TSCSF-B", "TSCSF-B recursive", "LFG exact", "LFG")
         effect = queue_over_index(*(at(run, name + end, REGRET) for name in names))
         text = "time-averaged regret: effect of the queue minus effect of the index"
-        found.append(above(f"{text},{end.removeprefix(',')}", effect, 0.0))
-    return found
+        yield above(f"{text},{end.removeprefix(',')}", effect, 0.0)
 
 
 def queue_over_index(exact: Array, recursive: Array, other_exact: Array, other_recursive: Array) -> Array:
@@ -211,15 +202,14 @@ def queue_over_index(exact: Array, recursive: Array, other_exact: Array, other_r
 
 
 @of_runs
-def ignored(runs: Runs, part: str) -> list[Finding]:
+def ignored(runs: Runs, part: str) -> Iterator[Finding]:
     """With η = ∞ some arm misses more plays on average in the end than is tolerated for any."""
-    found, run = [], runs[part]
+    run = runs[part]
     for name in PAIR:
         label = f"{name} eta=inf"
         missing, arm = furthest_behind(run, label)
         most = float(tolerated(plays_due(run, label)).max())
-        found.append(above(f"missing plays of {arm}, the furthest behind: {label}", missing, most, " plays"))
-    return found
+        yield above(f"missing plays of {arm}, the furthest behind: {label}", missing, most, " plays")
 
 
 @of_runs
@@ -227,12 +217,6 @@ def satisfied(runs: Runs, part: str, end: str) -> list[Finding]:
     """No arm misses a whole play on average or in the limit."""
     run = runs[part]
     return [picked(none_missing_in_the_limit(run, name + end), len(run.results.names)) for name in PAIR]
-
-
-@of_runs
-def kept(runs: Runs, part: str, end: str) -> list[Finding]:
-    """Every arm gets what it is promised in the end."""
-    return [arms_kept(runs[part], name + end) for name in PAIR]
 
 
 def none_missing_in_the_limit(run: CompletedRun, label: str) -> Finding:
@@ -250,9 +234,8 @@ def none_missing_in_the_limit(run: CompletedRun, label: str) -> Finding:
 
 
 @of_runs
-def hardest(runs: Runs, part: str, end: str, hard: Sequence[int]) -> list[Finding]:
+def hardest(runs: Runs, part: str, end: str, hard: Sequence[int]) -> Iterator[Finding]:
     """Each of the hard arms, counted from 0, misses more than any other."""
-    found = []
     for name in PAIR:
         missing = plays_missing(runs[part], name + end)
         others = [arm for arm in range(missing.shape[1]) if arm not in hard]
@@ -260,19 +243,17 @@ def hardest(runs: Runs, part: str, end: str, hard: Sequence[int]) -> list[Findin
         least, most = min(hard, key=lambda arm: means[arm]), max(others, key=lambda arm: means[arm])
         pair = " minus ".join(_arm(runs[part], arm) for arm in (least, most))
         text = f"plays missing: {pair}, {name}{end}"
-        found.append(above(text, missing[:, least] - missing[:, most], 0.0, " plays"))
-    return found
+        yield above(text, missing[:, least] - missing[:, most], 0.0, " plays")
 
 
-def later_with_eta(runs: Runs) -> list[Finding]:
+def later_with_eta(runs: Runs) -> Iterator[Finding]:
     """The last round with more than 1% missing comes later with every step of η."""
-    run, found = runs[FIRST], []
+    run = runs[FIRST]
     for name in PAIR:
         for less, larger in pairwise(("1", "10", "1000", "inf")):
             gap = settled(run, f"{name} eta={less}") - settled(run, f"{name} eta={larger}")
             text = f"last round with more than 1% missing: {name}, eta={less} minus eta={larger}"
-            found.append(below(text, gap, 0.0, " rounds"))
-    return found
+            yield below(text, gap, 0.0, " rounds")
 
 
 def furthest_behind(run: CompletedRun, label: str, round: float | None = None) -> tuple[Array, str]:
@@ -315,57 +296,52 @@ def far_below_its_bound(runs: Runs) -> list[Finding]:
     return [below("time-averaged regret of TSCSF-B in the end, as a fraction of its bound", part, 0.1)]
 
 
-def bounds_hold(runs: Runs) -> list[Finding]:
+def bounds_hold(runs: Runs) -> Iterator[Finding]:
     """Regrets stay below their bounds: at all checkpoints with one η, and at every T with its own."""
-    run, found = runs[BOUNDS], []
+    run = runs[BOUNDS]
     rounds = bounded_rounds(run)
     for name in PAIR:
         curve = run.results.policies[f"{name} eta={ETA}"].curves[REGRET][-len(rounds) :]
         part = curve / bound(run, name, rounds)[:, np.newaxis]
         worst = int(part.mean(axis=1).argmax())
         text = f"time-averaged regret as a fraction of the bound, where it is largest, at round {rounds[worst]:,.0f}"
-        found.append(picked(below(f"{text}: {name}, η = 63.55", part[worst], 1.0), len(part)))
+        yield picked(below(f"{text}: {name}, η = 63.55", part[worst], 1.0), len(part))
         for end, eta in horizons(run).items():
             part_at = at(run, f"{name} eta={eta}", REGRET, end) / bound(run, name, end, eta)
-            found.append(below(f"time-averaged regret as a fraction of the bound: {name}, T = {end:,}", part_at, 1.0))
-    return found
+            yield below(f"time-averaged regret as a fraction of the bound: {name}, T = {end:,}", part_at, 1.0)
 
 
 # Films
 
 
 @of_runs
-def nearer(runs: Runs, attribute: str, most: float = 1.0, other: str = "LFG") -> list[Finding]:
+def nearer(runs: Runs, attribute: str, most: float = 1.0, other: str = "LFG") -> Iterator[Finding]:
     """TSCSF-B's final ratings are nearer to the true ones than another policy's: at most a part of the distance."""
-    found = []
     for end in (BALANCED, FREE):
         label, rival = PAIR[0] + end, other + end
         near, far = (distance_in_stars(runs[FILMS], one, attribute) for one in (label, rival))
         text = f"mean distance from the true ratings: {label}, as a fraction of that of {rival}"
-        found.append(ratio_within(text, near, far, -np.inf, most))
-    return found
+        yield ratio_within(text, near, far, -np.inf, most)
 
 
-def too_high(runs: Runs) -> list[Finding]:
+def too_high(runs: Runs) -> Iterator[Finding]:
     """LFG's final rating is above the true one even for the film where it is so least."""
-    run, found = runs[FILMS], []
+    run = runs[FILMS]
     for end in (BALANCED, FREE):
         excess = excess_stars(run, f"LFG{end}", "score")
         film = int(excess.mean(axis=0).argmin())
         text = f"rating above the true one, least of all for {run.results.names[film]}: LFG{end}"
-        found.append(picked(above(text, excess[:, film], 0.0, " stars"), excess.shape[1]))
-    return found
+        yield picked(above(text, excess[:, film], 0.0, " stars"), excess.shape[1])
 
 
-def much_faster(runs: Runs) -> list[Finding]:
+def much_faster(runs: Runs) -> Iterator[Finding]:
     """TSCSF-B's regret is at most half of LFG's early on: against Opt-F with balanced η, else against Opt-NF."""
-    run, found = runs[FILMS], []
+    run = runs[FILMS]
     for end, measure, rival in ((BALANCED, "r_regret", "Opt-F"), (FREE, "regret", "Opt-NF")):
         for round in (float(ZOOM), float(run.results.rounds[-1]) / 10.0):
             ours, theirs = (at(run, name + end, measure, round) / round for name in PAIR)
             text = f"regret per round against {rival} at round {round:,.0f}: TSCSF-B minus half of LFG{end}"
-            found.append(below(text, ours - theirs / 2.0, 0.0))
-    return found
+            yield below(text, ours - theirs / 2.0, 0.0)
 
 
 def below_opt_f(runs: Runs) -> list[Finding]:

@@ -10,10 +10,11 @@ import numpy as np
 
 from evenhand.core.errors import DataError
 from evenhand.datasets import movielens
+from evenhand.papers.claims import each
 from evenhand.papers.experiment import Data, Experiment, PaperClaim, ours
 from evenhand.papers.huang2020 import claims, figures
-from evenhand.papers.huang2020.claims import BALANCED, BOUNDS, FILMS, FIRST, FREE, SECOND, ZOOM
-from evenhand.papers.verdicts import KEPT
+from evenhand.papers.huang2020.claims import BALANCED, BOUNDS, FILMS, FIRST, FREE, PAIR, SECOND, ZOOM
+from evenhand.papers.verdicts import KEPT, arms_kept
 from evenhand.theory.bounds import balancing_eta
 
 ETAS_ONE, ETAS_TWO = ("1", "10", "1000", "inf"), ("63.55", "inf")
@@ -118,7 +119,8 @@ def _variants(part: str, ends: Sequence[str]) -> tuple[PaperClaim, ...]:
 
 
 def _kept(part: str, end: str) -> PaperClaim:
-    return ours("TSCSF-B and LFG keep the promises to all arms (ours).", claims.kept(part, end), KEPT)
+    labels = [name + end for name in PAIR]
+    return ours("TSCSF-B and LFG keep the promises to all arms (ours).", each(arms_kept, part, labels), KEPT)
 
 
 def on_ratings(config: dict[str, Any], folder: Path) -> dict[str, Any]:

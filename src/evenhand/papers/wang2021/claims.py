@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 
 import numpy as np
@@ -22,16 +21,14 @@ from evenhand.judgement.claims import (
     smallest_level,
     widened,
 )
-from evenhand.papers.claims import in_some
+from evenhand.papers.claims import in_some, named
 from evenhand.papers.experiment import CompletedRun, Runs, of_runs
 from evenhand.papers.verdicts import (
     NEARLY,
     above,
     at,
-    at_most_power,
     count_lanes,
     linear,
-    logarithmic,
     lower,
     sublinear,
 )
@@ -111,43 +108,35 @@ def lost(run: CompletedRun) -> str:
     return REGRET if by_chance(run) else "adversarial_regret"
 
 
-def _named(part: str, finding: Finding) -> Finding:
-    return replace(finding, text=f"{NAMES[part]}: {finding.text}")
+def called(parts: Iterable[str]) -> dict[str, str]:
+    """The configurations with what they are called."""
+    return {part: NAMES[part] for part in parts}
 
 
 # Figures 2 to 4: rewards that spread
 
 
 @of_runs
-def always_logarithmic(runs: Runs, parts: Sequence[str], labels: Sequence[str]) -> list[Finding]:
-    """The regret of each of the policies is logarithmic in each of the spreads."""
-    return [_named(part, logarithmic(runs[part], label, REGRET)) for part in parts for label in labels]
-
-
-@of_runs
-def plays_worse_arms_less(runs: Runs, parts: Sequence[str], others: Sequence[str]) -> list[Finding]:
+def plays_worse_arms_less(runs: Runs, parts: Sequence[str], others: Sequence[str]) -> Iterator[Finding]:
     """In each of the spreads the choice plays the worse arms less than each of the others does."""
 
     def worse(run: CompletedRun, label: str) -> Array:
         return np.asarray(run.results.policies[label].pulls[-1][:, 1:].sum(axis=-1), dtype=float)
 
-    found = []
     for part, other in product(parts, others):
         more = worse(runs[part], other) - worse(runs[part], CHOICE)
-        found.append(_named(part, above(f"plays of the worse arms: {other} minus {CHOICE}", more, 0.0)))
-    return found
+        yield named(NAMES[part], above(f"plays of the worse arms: {other} minus {CHOICE}", more, 0.0))
 
 
 @of_runs
-def better_in_most(runs: Runs, parts: Sequence[str]) -> list[Finding]:
+def better_in_most(runs: Runs, parts: Sequence[str]) -> Iterator[Finding]:
     """In most spreads the choice has the least regret of all, and less than each of the others."""
     each = [(f"less regret than {other}", (other,)) for other in OTHERS]
     ways = [("the least regret of all ARS-UCB", OTHERS), *each]
-    lanes, found = count_lanes(runs[parts[0]]), []
+    lanes = count_lanes(runs[parts[0]])
     for words, rivals in ways:
         tests = _differences(runs, parts, rivals, _regrets)
-        found.append(in_most(f"spreads in which {CHOICE} has {words}", tests, len(rivals), lanes))
-    return found
+        yield in_most(f"spreads in which {CHOICE} has {words}", tests, len(rivals), lanes)
 
 
 @of_runs
@@ -197,12 +186,6 @@ def _deviations(run: CompletedRun, label: str) -> Array:
     return np.asarray((regret - regret.mean()) ** 2)
 
 
-@of_runs
-def hardly_stuck(runs: Runs, parts: Sequence[str]) -> list[Finding]:
-    """In each of the spreads hardly any lanes of the choice are stuck in the end."""
-    return [_named(part, stuck_below(runs[part], CHOICE, HARDLY)) for part in parts]
-
-
 def stuck_below(run: CompletedRun, label: str, most: float) -> Finding:
     """Fewer than a share of the lanes are stuck in the end."""
     from scipy.stats import binomtest
@@ -214,12 +197,6 @@ def stuck_below(run: CompletedRun, label: str, most: float) -> Finding:
     needed = lanes_to_decide((share, low, high), lanes, [most]) if low <= most <= high else None
     claimed = (-math.inf, most)
     return Finding(text, share, low, high, lanes, f"below {most:g}", claimed, False, False, p_value, needed)
-
-
-@of_runs
-def less_stuck(runs: Runs, parts: Sequence[str], other: str) -> list[Finding]:
-    """In each of the spreads fewer lanes are stuck with the choice than with another policy."""
-    return [_named(part, stuck_less(runs[part], other)) for part in parts]
 
 
 def stuck_less(run: CompletedRun, other: str) -> Finding:
@@ -236,12 +213,6 @@ def stuck_less(run: CompletedRun, other: str) -> Finding:
 
 
 # Figure 5: delays that an adversary chooses
-
-
-@of_runs
-def bends(runs: Runs, labels: Sequence[str], straight: bool) -> list[Finding]:
-    """Under non-oblivious delays the regrets of the policies are all linear (``straight``), or all sublinear."""
-    return [_named(part, bend(runs[part], label, straight)) for part in KEPT_BACK for label in labels]
 
 
 def bend(run: CompletedRun, label: str, straight: bool) -> Finding:
@@ -266,13 +237,7 @@ def bend(run: CompletedRun, label: str, straight: bool) -> Finding:
 def less(runs: Runs, parts: Sequence[str], policies: Sequence[str], others: Sequence[str]) -> list[Finding]:
     """In each of the cases each of the policies has less regret than each of the others in the end."""
     triples = product(parts, policies, others)
-    return [_named(part, lower(runs[part], lost(runs[part]), policy, other)) for part, policy, other in triples]
-
-
-@of_runs
-def like_two_thirds(runs: Runs, parts: Sequence[str], label: str) -> list[Finding]:
-    """In each of the cases the regret of a policy grows no faster than ``T^(2/3)``."""
-    return [_named(part, at_most_power(runs[part], label, REGRET, 2.0 / 3.0)) for part in parts]
+    return [named(NAMES[part], lower(runs[part], lost(runs[part]), policy, other)) for part, policy, other in triples]
 
 
 def learns(runs: Runs) -> list[Finding]:
@@ -286,17 +251,15 @@ def learns(runs: Runs) -> list[Finding]:
 
 
 @of_runs
-def slightly_better(runs: Runs, parts: Sequence[str]) -> list[Finding]:
+def slightly_better(runs: Runs, parts: Sequence[str]) -> Iterator[Finding]:
     """In each of the cases CLW with the right d has less regret than ARS-EXP3, but not much less."""
-    found = []
     for part in parts:
         over, under = (at(runs[part], label, lost(runs[part])) for label in (CLW, ARS))
         text = f"regret of {CLW} with the right d, relative to that of {ARS}"
         finding = judged(
             text, ratio(over, under), over.size, f"from {SLIGHT:g} to below 1", (SLIGHT, 1.0), touching=False
         )
-        found.append(_named(part, finding))
-    return found
+        yield named(NAMES[part], finding)
 
 
 @of_runs

@@ -6,9 +6,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from evenhand.papers.claims import each
 from evenhand.papers.experiment import Data, Experiment, PaperClaim, QuickSize, ours
-from evenhand.papers.verdicts import AT_MOST_LOGARITHMIC, NEARER
+from evenhand.papers.verdicts import AT_MOST_LOGARITHMIC, NEARER, at_most_power, logarithmic
 from evenhand.papers.wang2021 import claims, figures, together
+from evenhand.papers.wang2021.claims import called
 
 SETTING = (
     "Nine Bernoulli arms with means 0.9, 0.8, …, 0.1, one play per step, 100,000 steps, 100 lanes; every policy faces "
@@ -77,13 +79,13 @@ def _of_rounds(parts: Sequence[str]) -> tuple[PaperClaim, ...]:
         ),
         ours(
             "ARS-UCB with f(k) = k² and α = 4 hardly ever gets stuck on a worse arm.",
-            claims.hardly_stuck(parts),
+            each(claims.stuck_below, called(parts), (claims.CHOICE,), claims.HARDLY),
             "hardly ever: in fewer than a tenth of the lanes, in every spread",
         ),
         *(
             ours(
                 f"Fewer lanes get stuck with ARS-UCB, which keeps an arm for many steps, than with {words}.",
-                claims.less_stuck(parts, other),
+                each(claims.stuck_less, called(parts), (other,)),
                 "in every spread",
             )
             for words, other in (("the same index computed anew in every step", claims.UCB), ("UCB1", claims.UCB1))
@@ -110,13 +112,13 @@ def _spread_claims(parts: Sequence[str], informed: Sequence[str], others: Sequen
         PaperClaim(
             "The regret of ARS-UCB with f(k) = k² and α = 4 is at most logarithmic.",
             "section 4.1, conclusion",
-            claims.always_logarithmic(parts, (claims.CHOICE,)),
+            each(logarithmic, called(parts), (claims.CHOICE,), claims.REGRET),
             f"{AT_MOST_LOGARITHMIC}, in every spread",
         ),
         PaperClaim(
             "The regret of ARS-UCB is always at most logarithmic.",
             "section 4.1, conclusion",
-            claims.always_logarithmic(parts, claims.OTHERS),
+            each(logarithmic, called(parts), claims.OTHERS, claims.REGRET),
             "always: in every spread, for every α and f(k) that was run; each interval has 95% by itself",
         ),
         *(_against_odaaf(parts, informed) if informed else ()),
@@ -144,10 +146,8 @@ EXPERIMENTS = (
         id="W-2",
         title="One random delay",
         figure="figure 2",
-        setting=(
-            f"{SETTING} The whole reward of a play arrives after a delay drawn evenly from 10 to 30, or from 0 to 60, "
-            "steps."
-        ),
+        setting=f"{SETTING} The whole reward of a play arrives after a delay drawn evenly from 10 to 30, or from 0 to "
+        "60, steps.",
         parts=claims.W2,
         claims=_spread_claims(claims.W2, claims.RULES),
         draw=figures.spreads(claims.W2, claims.RULES),
@@ -157,10 +157,8 @@ EXPERIMENTS = (
         id="W-3",
         title="Rewards in parts, over a bounded time",
         figure="figure 3",
-        setting=(
-            f"{SETTING} The reward of a play arrives in parts: equal ones 30 to 40 or 10 to 20 steps later, or parts "
-            "that fall or rise in a line over 100 or 50 steps."
-        ),
+        setting=f"{SETTING} The reward of a play arrives in parts: equal ones 30 to 40 or 10 to 20 steps later, or "
+        "parts that fall or rise in a line over 100 or 50 steps.",
         parts=claims.W3,
         claims=_spread_claims(claims.W3, (claims.COMPOSITE,), claims.RULES[:-1]),
         draw=figures.spreads(claims.W3, claims.RULES),
@@ -177,10 +175,8 @@ EXPERIMENTS = (
         id="W-4",
         title="Rewards in parts, for ever",
         figure="figure 4",
-        setting=(
-            f"{SETTING} The reward of a play arrives in parts that never end: they shrink by a factor of 0.8 or 0.9 "
-            "per step, or as the power 3 or 2 of time. The paper has no benchmark, as none could be given a bound."
-        ),
+        setting=f"{SETTING} The reward of a play arrives in parts that never end: they shrink by a factor of 0.8 or "
+        "0.9 per step, or as the power 3 or 2 of time. The paper has no benchmark, as none could be given a bound.",
         parts=claims.W4,
         claims=_spread_claims(claims.W4, (), claims.RULES[:-1]),
         draw=figures.spreads(claims.W4, claims.RULES[:-1]),
@@ -251,23 +247,21 @@ EXPERIMENTS = (
         id="W-5",
         title="Clicks, and delays that an adversary chooses",
         figure="figure 5",
-        setting=(
-            "In every step exactly one arm pays 1; one play per step, 100,000 steps, 100 lanes. Non-oblivious: the "
-            "best arm's rewards come d = 10 or 20 steps late once it has been played for 3d steps in a row, all others "
-            "after one. Oblivious: delays drawn evenly from 5 to 10, or from 10 to 20, steps."
-        ),
+        setting="In every step exactly one arm pays 1; one play per step, 100,000 steps, 100 lanes. Non-oblivious: the "
+        "best arm's rewards come d = 10 or 20 steps late once it has been played for 3d steps in a row, all others "
+        "after one. Oblivious: delays drawn evenly from 5 to 10, or from 10 to 20, steps.",
         parts=(*claims.CASES, *claims.MADE_UP),
         claims=(
             PaperClaim(
                 "Under non-oblivious delays the regret of CLW is linear.",
                 "section 4.2",
-                claims.bends((claims.CLW,), straight=True),
+                each(claims.bend, called(claims.KEPT_BACK), (claims.CLW,), True),
                 "linear: a growth exponent above 0.95, in every case",
             ),
             PaperClaim(
                 "Under non-oblivious delays the regret of ARS-EXP3 is sublinear.",
                 "section 4.2",
-                claims.bends((claims.ARS,), straight=False),
+                each(claims.bend, called(claims.KEPT_BACK), (claims.ARS,), False),
             ),
             PaperClaim(
                 "Under non-oblivious delays ARS-EXP3 outperforms CLW.",
@@ -278,7 +272,7 @@ EXPERIMENTS = (
             PaperClaim(
                 "Under non-oblivious delays ARS-EXP3 is the only efficient policy.",
                 "section 4.2",
-                claims.bends((claims.CLW, claims.EXP3), straight=True),
+                each(claims.bend, called(claims.KEPT_BACK), (claims.CLW, claims.EXP3), True),
                 "efficient: its regret is sublinear, and those of the others, CLW and EXP3, are linear",
             ),
             PaperClaim(
@@ -308,7 +302,7 @@ EXPERIMENTS = (
             ),
             ours(
                 "Under non-oblivious delays the regret of CLW in its form for gains is linear.",
-                claims.bends((claims.GAINS,), straight=True),
+                each(claims.bend, called(claims.KEPT_BACK), (claims.GAINS,), True),
             ),
             ours(
                 "On the made-up log too, ARS-EXP3 outperforms CLW under non-oblivious delays.",
@@ -357,10 +351,8 @@ EXPERIMENTS = (
         id="W-6",
         title="How fast rounds grow against an adversary",
         figure="Remark 2, which has none",
-        setting=(
-            "Seven arms of which exactly one pays 1 in every step, 100,000 steps, 100 lanes, and the delays of W-5. "
-            "ARS-EXP3 holds its k-th choice for g(k) = k^β steps, with β = 1/4, 1/2, 1, 2."
-        ),
+        setting="Seven arms of which exactly one pays 1 in every step, 100,000 steps, 100 lanes, and the delays of "
+        "W-5. ARS-EXP3 holds its k-th choice for g(k) = k^β steps, with β = 1/4, 1/2, 1, 2.",
         parts=tuple(claims.GROWTHS),
         claims=(
             PaperClaim(
@@ -385,7 +377,7 @@ EXPERIMENTS = (
             PaperClaim(
                 "With g(k) = √k the regret is of order T^(2/3).",
                 "Theorem 2",
-                claims.like_two_thirds(tuple(claims.GROWTHS), claims.ROOT),
+                each(at_most_power, claims.GROWTHS, (claims.ROOT,), claims.REGRET, 2.0 / 3.0),
                 f"{NEARER}, in every case",
             ),
         ),
@@ -400,17 +392,15 @@ EXPERIMENTS = (
         id="W-7",
         title="ARS-CLW where it has the time to learn",
         figure="Theorem 3, which has none",
-        setting=(
-            "Two Bernoulli arms with means 0.9 and 0.1, one play per step, 8,192,000 steps, 50 lanes; the whole reward "
-            "of a play arrives after a delay drawn evenly from 0 to 20 steps. ARS-CLW doubles its phases from 1,000 "
-            "steps, and its guess of the delay is the cube root of their ends; CLW is given d = 20."
-        ),
+        setting="Two Bernoulli arms with means 0.9 and 0.1, one play per step, 8,192,000 steps, 50 lanes; the whole "
+        "reward of a play arrives after a delay drawn evenly from 0 to 20 steps. ARS-CLW doubles its phases from "
+        "1,000 steps, and its guess of the delay is the cube root of their ends; CLW is given d = 20.",
         parts=tuple(claims.LEARNS),
         claims=(
             PaperClaim(
                 "The regret of ARS-CLW is of order √(T h(2T) N ln N), here T^(2/3).",
                 "Theorem 3",
-                claims.like_two_thirds(tuple(claims.LEARNS), claims.ARS_CLW),
+                each(at_most_power, claims.LEARNS, (claims.ARS_CLW,), claims.REGRET, 2.0 / 3.0),
                 f"{NEARER}, at the ends of the phases",
             ),
             ours(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise, product
 
@@ -94,9 +94,8 @@ def smaller_alpha_late(runs: Runs, parts: Sequence[str]) -> list[Finding]:
 
 
 @of_runs
-def theorem_says_nothing(runs: Runs, parts: Sequence[str]) -> list[Finding]:
+def theorem_says_nothing(runs: Runs, parts: Sequence[str]) -> Iterator[Finding]:
     """The constant of Theorem 1 exceeds the steps, even for the largest α that is run."""
-    found = []
     for part in parts:
         run = runs[part]
         world, alpha = run.setup.environment, float(ALPHAS[-1].split()[-1])
@@ -105,19 +104,16 @@ def theorem_says_nothing(runs: Runs, parts: Sequence[str]) -> list[Finding]:
         steps = run.setup.horizon
         text = f"{NAMES[part]}: T/c* at α = {alpha:g} (d1 = {late(run):.3g}, d2 = {variance:.3g})"
         share = steps / constant
-        found.append(computed(text, share, "below 1", (-math.inf, 1.0)))
-    return found
+        yield computed(text, share, "below 1", (-math.inf, 1.0))
 
 
 @of_runs
-def no_more_than_doubling_costs(runs: Runs, parts: Sequence[str], most: float) -> list[Finding]:
+def no_more_than_doubling_costs(runs: Runs, parts: Sequence[str], most: float) -> Iterator[Finding]:
     """In each of the cases ARS-EXP3 without T has at most a multiple of the regret with it."""
-    found = []
     for part in parts:
         over, under = (at(runs[part], label, lost(runs[part])) for label in (DOUBLED, ARS))
         text = f"{NAMES[part]}: regret of {DOUBLED}, relative to that of {ARS}"
-        found.append(ratio_below(text, over, under, most))
-    return found
+        yield ratio_below(text, over, under, most)
 
 
 @of_runs

@@ -328,9 +328,6 @@ class Store:
             limit: allocations at most; None for all.
             cursor: `next` of the page before; None for the first page.
             names: of those that are listed; None for all.
-
-        Returns:
-            The page, and where the next one begins.
         """
         table = tables.allocations.c
         query = select(table.id, table.name, table.algorithm, table.arms, table.round, table.closed, table.created)
@@ -354,9 +351,6 @@ class Store:
         Args:
             name: of the allocation.
             command: such as `Decide` or `Reward`.
-
-        Returns:
-            The future of the answer.
         """
         with self._lock:
             writer = self._writers.get(name)
@@ -373,9 +367,6 @@ class Store:
         Args:
             name: of the allocation.
             command: such as `Decide` or `Reward`.
-
-        Returns:
-            The answer of the command.
 
         Raises:
             UnknownAllocation: there is no allocation of that name.

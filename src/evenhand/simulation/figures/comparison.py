@@ -25,9 +25,6 @@ FAMILY = re.compile(r"\s+\w+=.*$")  # the values of a grid, at the end of a labe
 def spread_over_lanes(results: Results, measure: str, *, title: str = "", width: str = "") -> Figure:
     """Every lane's value of a measure at the horizon, a row for each policy, with the median as a bar.
 
-    Returns:
-        An ordinary figure of matplotlib.
-
     Raises:
         EvenhandError: there is no such measure or width.
 

@@ -44,9 +44,6 @@ def curves(
             ``"none"``; the caption names it.
         split: whether curves that reach 6 times as high as all others are left out in a second panel.
 
-    Returns:
-        An ordinary figure of matplotlib.
-
     Raises:
         EvenhandError: the results have no such measure, or there is no such band or width.
 
