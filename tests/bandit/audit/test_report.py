@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from evenhand.bandit import Bandit
-from evenhand.bandit.audit.report import SHOWN, report
+from evenhand.bandit.audit.report import SHOWN, report, reported
 from evenhand.core.errors import DataError
+from evenhand.features import Features, Number
 from evenhand.messages import audit_text
 from tests.service.page.reading import HOSTILE
 
@@ -152,6 +153,16 @@ def test_many_arms_make_a_page_of_bounded_size_with_the_missed_ones_first() -> N
     assert kept.index(late.arm) < kept.index("<table>") < kept.index("9 plays behind")
     assert "And 50 more." in kept
     assert len(page) < 300_000
+
+
+def test_where_arms_cannot_be_compared_no_best_one_is_named() -> None:
+    arms = [f"arm {place}" for place in range(8)]
+    bandit = Bandit(arms, {"index": "lin_ucb"}, features=Features({"age": Number(0, 100)}), seed=1)
+    for round in range(40):
+        decision = bandit.decide({"age": round}, now=float(round))
+        bandit.observe(decision.id, {decision.names[0]: 1.0}, now=float(round))
+    page = report(*reported(bandit._record, bandit.audit(now=40.0)))
+    assert "All 28 differences hold at once; shown are the first 20." in page
 
 
 def test_groups_have_their_arms_and_differences_what_they_count_as_the_worst() -> None:

@@ -177,14 +177,16 @@ def _sure(audit: Audit, stopping: Stopping | None, found: Sequence[Difference]) 
     yield _table(audit, REWARDS, lines)
     best = stopping.chosen[:1] if stopping else ()
     yield "<h4>Differences of mean rewards</h4>" if found else ""
-    shown = [one for one in found if len(found) <= NAMED or {one.first, one.second} & {*best}]
+    which = f"those with {text.plain(best[0])}" if best else f"the first {NAMED}"  # by features there is no best
+    with_best = [one for one in found if {one.first, one.second} & {*best}] if best else found[:NAMED]
+    shown = with_best if len(found) > NAMED else found
     yield _table(audit, DIFFERENCES, shown)
     remarks = dict.fromkeys(text for one in shown for text in one.remarks)
     yield from (html.paragraph(_sentence(audit.words.say(one))) for one in remarks)
     command = f'evenhand client differences {audit.name} --assume "{REMEDY.get(audit.missing, LOST_ALIKE)}"'
     yield f"<p><code>{escape(command)}</code></p>" if remarks and audit.name else ""
     yield (
-        html.paragraph(f"All {len(found):,} differences hold at once; shown are those with {text.plain(best[0])}.")
+        html.paragraph(f"All {len(found):,} differences hold at once; shown are {which}.")
         if len(shown) < len(found)
         else ""
     )
