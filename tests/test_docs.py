@@ -491,7 +491,17 @@ def test_figures_of_the_paths_are_drawn_from_pages_that_are_watched() -> None:
 
 
 #: Pages whose examples take some seconds.
-LONG = ("howto/figures.md", "howto/merit.md", "howto/spread.md", "reference/command-line.md")
+#: Sweeps, late rewards, contexts and prices are shown on others, too.
+LONG = (
+    *("howto/contexts.md", "howto/conversions.md", "howto/figures.md", "howto/late.md", "howto/merit.md"),
+    *(
+        "howto/spread.md",
+        "howto/sweeps.md",
+        "paths/log/4-price.md",
+        "paths/study/3-sweep.md",
+        "reference/command-line.md",
+    ),
+)
 
 
 @pytest.mark.usefixtures("workplace")

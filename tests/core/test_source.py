@@ -47,22 +47,25 @@ def change(folder: Path, file: str, old: str, new: str) -> None:
     (folder / file).write_text(text.replace(old, new), encoding="utf-8")
 
 
-def test_a_formula_counts_where_it_is_used(folder: Path) -> None:
+def test_a_formula_counts_where_it_is_used(folder: Path, before: dict[str, str]) -> None:
     file = PACKAGE / "policy" / "index.py"
     body = ast.parse(file.read_text()).body
     (definition,) = [one for one in body if isinstance(one, ast.FunctionDef) and one.name == "upper_bound"]
     change(folder, "policy/index.py", *(f"{start}def upper_bound(" for start in ("", "def later(): ...\n\n\n")))
-    assert digests(folder) == BEFORE  # another definition beside it
+    assert digests(folder) == before  # another definition beside it
     formula = ast.unparse(definition.body[-1])
     assert formula.startswith("return ")
     change(
         folder, "policy/index.py", formula.partition("return ")[2], "0.5 * (" + formula.partition("return ")[2] + ")"
     )
     after = digests(folder)
-    assert {name for name in RUNS if after[name] != BEFORE[name]} == WITH_UCB
+    assert {name for name in RUNS if after[name] != before[name]} == WITH_UCB
 
 
-BEFORE = digests(PACKAGE)
+@pytest.fixture(scope="module")
+def before() -> dict[str, str]:
+    """The digests of the package as it is."""
+    return digests(PACKAGE)
 
 
 @pytest.mark.parametrize(
@@ -81,10 +84,12 @@ BEFORE = digests(PACKAGE)
         ("simulation/simulate.py", "    outside, inside = base.spawn(2)", "    inside, outside = base.spawn(2)"),
     ],
 )
-def test_what_every_run_uses_counts_for_all(file: str, old: str, new: str, folder: Path) -> None:
+def test_what_every_run_uses_counts_for_all(
+    file: str, old: str, new: str, folder: Path, before: dict[str, str]
+) -> None:
     change(folder, file, old, new)
     after = digests(folder)
-    assert not {name for name in RUNS if after[name] == BEFORE[name]}
+    assert not {name for name in RUNS if after[name] == before[name]}
 
 
 #: What explains, and what is not run.
@@ -107,10 +112,10 @@ HARMLESS = [
 ]
 
 
-def test_what_explains_and_what_is_not_run_does_not(folder: Path) -> None:
+def test_what_explains_and_what_is_not_run_does_not(folder: Path, before: dict[str, str]) -> None:
     for file, old, new in HARMLESS:
         change(folder, file, old, new)
-    assert digests(folder) == BEFORE
+    assert digests(folder) == before
 
 
 MOVES = {
@@ -134,13 +139,13 @@ class Moved(ast.NodeTransformer):
         return new
 
 
-def test_a_definition_counts_the_same_wherever_it_stands(folder: Path) -> None:
+def test_a_definition_counts_the_same_wherever_it_stands(folder: Path, before: dict[str, str]) -> None:
     for old, new in MOVES.items():
         (folder.parent / f"{old.replace('.', '/')}.py").rename(folder.parent / f"{new.replace('.', '/')}.py")
     for path in folder.rglob("*.py"):
         path.write_text(ast.unparse(Moved().visit(ast.parse(path.read_bytes()))), encoding="utf-8")
     roots = [root._replace(module=MOVES.get(root.module, root.module)) for root in RUNS["fucb"]]
-    assert Source(folder).digest(roots) == BEFORE["fucb"]
+    assert Source(folder).digest(roots) == before["fucb"]
 
 
 def test_the_values_of_fields_are_known_where_there_is_an_instance() -> None:

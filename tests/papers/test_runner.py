@@ -535,12 +535,12 @@ def test_what_cannot_be_run_is_told_in_a_line(
 
 @pytest.mark.parametrize("words", [[], pytest.param(["--again"], marks=pytest.mark.slow)])
 def test_an_interrupt_keeps_what_is_finished(words: list[str], tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "evenhand.cli.main", "reproduce", "W-2-4", "--quick", "--jobs", "1", *words]
+    command = [sys.executable, "-m", "evenhand.cli.main", "reproduce", "F-4", "--quick", "--jobs", "1", *words]
     # A shell lets its background jobs ignore interrupts, and they would hand that down to the command.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
     signal.signal(signal.SIGINT, before)
-    first = tmp_path / "reproduction" / "quick" / "results" / EVERY["W-2-4"].parts[0]
+    first = tmp_path / "reproduction" / "quick" / "results" / EVERY["F-4"].parts[0]
     deadline = time.monotonic() + 300  # the compiled engine may have to be compiled first
     while time.monotonic() < deadline and not (first / "run.json").is_file():
         time.sleep(0.01)
@@ -553,9 +553,9 @@ def test_an_interrupt_keeps_what_is_finished(words: list[str], tmp_path: Path) -
     )
     assert "Traceback" not in errors
     runs = tmp_path / "reproduction" / "quick"
-    assert not Store(runs, quick=True).is_there(EVERY["W-2-4"])
-    setup = Store(runs, quick=True).setup(EVERY["W-2-4"], EVERY["W-2-4"].parts[0])
-    assert Store(runs, quick=True).stamp(EVERY["W-2-4"].parts[0])["key"] == runner.key(setup)
+    assert not Store(runs, quick=True).is_there(EVERY["F-4"])
+    setup = Store(runs, quick=True).setup(EVERY["F-4"], EVERY["F-4"].parts[0])
+    assert Store(runs, quick=True).stamp(EVERY["F-4"].parts[0])["key"] == runner.key(setup)
 
 
 def movielens_copy(folder: Path, users: int) -> Path:

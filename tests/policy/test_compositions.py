@@ -14,7 +14,6 @@ from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import build, kinds
 from evenhand.policy.best_chance import BestChance
 from evenhand.simulation.promises import COLUMNS, heard, promise_is_kept, seen
-from tests.thinned import thinned
 
 ARMS, LANES, ROUNDS = 4, 2, 25
 MERIT = {"kind": "power", "beta": 1.5, "exponent": 2}
@@ -100,6 +99,7 @@ PARTS: dict[str, list[dict[str, Any]]] = {
 BUILT = {slot: [build(slot, table) for table in tables] for slot, tables in PARTS.items()}
 #: One case for each pair of index and fairness part: the others are walked through inside.
 PAIRS = list(itertools.product(BUILT["index"], BUILT["fairness"]))
+THIRD = 3  # the main run takes every third composition of a pair, `nox -s slow` all of every pair
 REMEDIES = ("use ", "give ")
 
 
@@ -127,30 +127,46 @@ def named(pair: tuple[Any, Any]) -> str:
     return "-".join(type(one).__name__ for one in pair)
 
 
-@pytest.mark.parametrize("pair", thinned(PAIRS, usual, named))
+def in_turn(pair: tuple[Any, Any], policies: list[Policy]) -> list[Policy]:
+    """Every third of some policies of a pair; where to begin differs from index to index."""
+    return policies[BUILT["index"].index(pair[0]) % THIRD :: THIRD]
+
+
+def play(policy: Policy) -> None:
+    """Some rounds in which all, some or no arms are available: as many play as should, and with sound chances."""
+    columns = COLUMNS if policy.contextual else None
+    state, rng, world = policy.start(ARMS, LANES, columns=columns), np.random.default_rng(3), np.random.default_rng(4)
+    for _ in range(ROUNDS):
+        available = world.random((LANES, ARMS)) < world.choice([0.0, 0.5, 1.0])
+        decision = policy.decide(state, seen(policy, state, world, available), rng)
+        assert not (decision.played & ~available).any()
+        expected = np.minimum(policy.plays, available.sum(axis=-1))
+        assert (decision.played.sum(axis=-1) == expected).all(), policy
+        assert np.isfinite(np.asarray(decision.inclusion, dtype=float)).all()
+        assert (decision.inclusion[decision.played] > 0.0).all()
+        rewards = (world.random((LANES, ARMS)) < 0.5) & decision.played
+        policy.observe(state, heard(decision, rewards), rng)
+
+
+@pytest.mark.parametrize("pair", [*filter(usual, PAIRS)], ids=named)
 def test_a_composition_is_refused_with_a_remedy_or_plays_as_many_arms_as_it_should(pair: tuple[Any, Any]) -> None:
     policies, refusals = compositions(*pair)
     others = (len(BUILT[slot]) for slot in ("selection", "schedule", "hold"))
     assert len(policies) + len(refusals) == math.prod(others)
     for refusal in refusals:
         assert any(remedy in refusal for remedy in REMEDIES), refusal
+    for policy in in_turn(pair, policies):
+        play(policy)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("pair", PAIRS, ids=named)
+def test_every_composition_is_refused_with_a_remedy_or_plays_as_many_arms_as_it_should(pair: tuple[Any, Any]) -> None:
+    policies, refusals = compositions(*pair)
+    for refusal in refusals:
+        assert any(remedy in refusal for remedy in REMEDIES), refusal
     for policy in policies:
-        columns = COLUMNS if policy.contextual else None
-        state, rng, world = (
-            policy.start(ARMS, LANES, columns=columns),
-            np.random.default_rng(3),
-            np.random.default_rng(4),
-        )
-        for _ in range(ROUNDS):
-            available = world.random((LANES, ARMS)) < world.choice([0.0, 0.5, 1.0])
-            decision = policy.decide(state, seen(policy, state, world, available), rng)
-            assert not (decision.played & ~available).any()
-            expected = np.minimum(policy.plays, available.sum(axis=-1))
-            assert (decision.played.sum(axis=-1) == expected).all(), policy
-            assert np.isfinite(np.asarray(decision.inclusion, dtype=float)).all()
-            assert (decision.inclusion[decision.played] > 0.0).all()
-            rewards = (world.random((LANES, ARMS)) < 0.5) & decision.played
-            policy.observe(state, heard(decision, rewards), rng)
+        play(policy)
 
 
 def near(policies: list[Policy]) -> list[Policy]:
@@ -161,7 +177,7 @@ def near(policies: list[Policy]) -> list[Policy]:
 
 @pytest.mark.parametrize("pair", [*filter(usual, PAIRS)], ids=named)
 def test_a_composition_keeps_the_promise_that_it_reports(pair: tuple[Any, Any]) -> None:
-    for policy in near(compositions(*pair)[0]):
+    for policy in in_turn(pair, near(compositions(*pair)[0])):
         promise_is_kept(policy, ARMS, rounds=150)
 
 
@@ -188,11 +204,12 @@ def test_no_kind_is_left_out(slot: str) -> None:
     assert {table["kind"] for table in PARTS[slot]} == own
 
 
-@pytest.mark.parametrize("index", BUILT["index"], ids=lambda one: type(one).__name__)
-def test_arms_play_as_often_as_propensities_say(index: Any) -> None:
+def shares_are_propensities(index: Any, third: int) -> None:
     """In many lanes with pasts of their own; where scores are drawn within a floor, given these."""
     lanes, checked = 100 if isinstance(index, BestChance) else 1500, 0  # which integrates for every lane
-    for fairness, selection in itertools.product(BUILT["fairness"], BUILT["selection"]):
+    for place, (fairness, selection) in enumerate(itertools.product(BUILT["fairness"], BUILT["selection"])):
+        if place % THIRD != third:
+            continue
         try:
             policy = Policy(index, fairness, selection)
             state = policy.start(ARMS, lanes, columns=COLUMNS if policy.contextual else None)
@@ -211,3 +228,20 @@ def test_arms_play_as_often_as_propensities_say(index: Any) -> None:
         assert (np.abs(gap) <= 5.0 * noise + 1e-6).all(), policy
         checked += 1
     assert checked > 0
+
+
+@pytest.mark.parametrize(
+    ("index", "third"),
+    [
+        pytest.param(
+            index,
+            third,
+            id=f"{type(index).__name__}-{third}",
+            marks=() if third == place % THIRD else pytest.mark.slow,
+        )
+        for place, index in enumerate(BUILT["index"])
+        for third in range(THIRD)
+    ],
+)
+def test_arms_play_as_often_as_propensities_say(index: Any, third: int) -> None:
+    shares_are_propensities(index, third)

@@ -21,6 +21,7 @@ def loaded() -> ModuleType:
 
 
 ROOMS = loaded()
+CLASSES = ROOMS.classes_of_parts(ROOMS.SOURCE)
 HEAD = "from evenhand.policy.virtual_queue import Queue, VirtualQueue\nfrom evenhand import policy\n"
 ASKING = [
     "isinstance(x, Queue)",
@@ -46,7 +47,7 @@ def found(folder: Path, room: str, text: str) -> list[str]:
     path = folder / room / "module.py"
     path.parent.mkdir(exist_ok=True)
     path.write_text(HEAD + text + "\n")
-    return list(ROOMS.faults(path, folder, ROOMS.classes_of_parts(ROOMS.SOURCE)))
+    return list(ROOMS.faults(path, folder, CLASSES))
 
 
 @pytest.mark.parametrize("text", ASKING)

@@ -19,7 +19,7 @@ from evenhand.service.http.settings import Settings
 from evenhand.service.store import Store
 from evenhand.service.store.api_keys import SCOPES
 
-EXAMPLES = 12  # requests of each kind for each route
+EXAMPLES, MORE = 5, 12  # requests of each kind for each route, in the main run and in `nox -s slow`
 MODES = {"valid": GenerationMode.POSITIVE, "invalid": GenerationMode.NEGATIVE}
 #: NUL is refused everywhere, which patterns would have to say everywhere; see `test_errors`.
 CONFIG = SchemathesisConfig.from_dict({"generation": {"allow-x00": False}})
@@ -86,19 +86,33 @@ def described(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     service.store.close()
 
 
+EVERY_KIND = pytest.mark.parametrize("kind", KINDS, ids=[" ".join(map(str, kind)) for kind in KINDS])
+
+
 @pytest.mark.covering
-@pytest.mark.parametrize("kind", KINDS, ids=[" ".join(map(str, kind)) for kind in KINDS])
+@EVERY_KIND
 def test_answers_are_as_described(described: Described, kind: tuple[str, str, str | None, str]) -> None:
+    ask(described, kind, EXAMPLES)
+
+
+@pytest.mark.slow
+@EVERY_KIND
+def test_more_answers_are_as_described(described: Described, kind: tuple[str, str, str | None, str]) -> None:
+    ask(described, kind, MORE)
+
+
+def ask(described: Described, kind: tuple[str, str, str | None, str], examples: int) -> None:
+    """Ask for something in so many ways, and hold the answers against the description."""
     method, path, name, mode = kind
     excluded = [positive_data_acceptance] if path in PARTICULAR else []
     parameters = {"name": name} if name else {}
     requests = described.schema[path][method].as_strategy(MODES[mode], path_parameters=parameters)
 
     @settings(
-        max_examples=EXAMPLES, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
+        max_examples=examples, derandomize=True, database=None, deadline=None, suppress_health_check=list(HealthCheck)
     )
     @given(request=requests)
-    def ask(request: Any) -> None:
+    def once(request: Any) -> None:
         answer = request.call(base_url="http://localhost", headers=described.headers)
         # No matter of form, either: a key used again, or estimates for more leased rounds than are made at once.
         codes = ("key_reused", "too_large") if path == LOG else ("key_reused",)
@@ -106,4 +120,4 @@ def test_answers_are_as_described(described: Described, kind: tuple[str, str, st
         checks = [positive_data_acceptance] if refused else excluded
         request.validate_response(answer, excluded_checks=checks, headers=described.headers)
 
-    ask()
+    once()

@@ -84,7 +84,10 @@ def test_by_keyboard_alone(server: Server, visiting: Visiting) -> None:
         assert outlined(page)
 
 
-@pytest.mark.parametrize("window", [PHONE, {"width": 800, "height": 600}], ids=["phone", "tablet"])
+@pytest.mark.parametrize(
+    "window",
+    [pytest.param(PHONE, id="phone"), pytest.param({"width": 800, "height": 600}, id="tablet", marks=pytest.mark.slow)],
+)
 def test_nothing_sticks_out(server: Server, browser: Browser, window: dict[str, int]) -> None:
     name = f"narrow-{window['width']}"
     make(server, name, HOSTILE, dict.fromkeys(HOSTILE, 0.05))

@@ -69,7 +69,10 @@ def test_merit_is_a_kind_with_fields_of_its_own(server: Server, visiting: Visiti
         expect(kind).to_have_attribute("aria-invalid", "false")
 
 
-@pytest.mark.parametrize(("kind", "typed", "stored"), MERITS, ids=[kind for kind, _, _ in MERITS])
+@pytest.mark.parametrize(
+    ("kind", "typed", "stored"),
+    [pytest.param(*one, id=one[0], marks=() if one[0] in ("power", "table") else pytest.mark.slow) for one in MERITS],
+)
 def test_a_merit_is_created(
     server: Server, visiting: Visiting, kind: str, typed: dict[str, str], stored: dict[str, Any]
 ) -> None:
