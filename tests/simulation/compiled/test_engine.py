@@ -37,6 +37,7 @@ from evenhand.algorithms import (
 )
 from evenhand.availability import Independent
 from evenhand.core import exponential
+from evenhand.core.state import PerLane
 from evenhand.delays import ByReward, Fixed, Geometric, PacketLoss, Pareto, Uniform
 from evenhand.feedback import (
     Adversary,
@@ -319,6 +320,22 @@ def test_what_is_plain_has_a_loop_of_its_own(
         monkeypatch.setattr(kernel, name, noted(name))
     played(monkeypatch, "compiled", policy, world, horizon=20)
     assert used == {"play_plainly" if plain else "play"}
+
+
+@pytest.mark.parametrize("asleep", [False, True])
+@pytest.mark.parametrize("plays", [1, 2])
+@pytest.mark.parametrize("arms", [2, 3, 9])
+def test_odd_and_even_numbers_of_arms_are_alike(
+    arms: int, plays: int, asleep: bool, monkeypatch: pytest.MonkeyPatch, blocks: list[int]
+) -> None:
+    world = Environment(Bernoulli(np.linspace(0.9, 0.1, arms)))
+    world = evolve(world, availability=Independent(np.full(arms, 0.6))) if asleep else world
+    shares = np.full(arms, 0.8 / arms)
+    by_lane = PerLane(np.outer(np.linspace(0.2, 1.0, 105), shares))
+    for policy in (ucb1(plays=plays), fucb(shares, plays=plays), fucb(by_lane, plays=plays), tscsf_b(shares, eta=9.0)):
+        results = (played(monkeypatch, one, policy, world) for one in ("compiled", "numpy"))
+        assert_equal(*results)
+    assert len(blocks) == 4
 
 
 @pytest.mark.parametrize("plays", [0.0, 1e-10, 3e-9, 0.35, 0.1 + 0.2, 2.0, 1e6 / 3])

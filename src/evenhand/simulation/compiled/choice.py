@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from evenhand.policy.accounts import BILLION
 from evenhand.simulation.compiled import rules as codes
 from evenhand.simulation.compiled.generator import U, bits, compiled, leap, step
 from evenhand.simulation.compiled.scores import (
@@ -37,37 +38,70 @@ FEW = 8
 
 
 @compiled
-def rank(best, top, second, arm, lane, value):  # type: ignore[no-untyped-def]
-    """Take in the value of an arm: the first arm of the largest value so far, and the two largest values."""
-    largest = top[lane]
-    larger = value > largest
-    lower = largest if larger else value
-    second[lane] = lower if lower > second[lane] else second[lane]
-    best[lane] = arm if larger else best[lane]
-    top[lane] = value if larger else largest
+def taken_in(best, top, second, arm, one, other):  # type: ignore[no-untyped-def]
+    """The first arm of the largest value so far, and the two largest values, with those of an arm and the next one."""
+    higher, lower = other if other > one else one, one if other > one else other
+    left = top if higher > top else higher
+    leader = arm + 1 if other > one else arm
+    second = lower if lower > second else second
+    return leader if higher > top else best, higher if higher > top else top, left if left > second else second
+
+
+@compiled
+def rank(best, top, second, values, low_lane, high_lane, above):  # type: ignore[no-untyped-def]
+    """Who leads in some lanes: the first arm of the largest value above a limit, and the two largest values.
+
+    Two arms are taken in at a time, so that those who lead are read and written half as often.
+    """
+    arms = values.shape[0]
+    for lane in range(low_lane, high_lane):
+        best[lane], top[lane], second[lane] = -1, above, above
+    for arm in range(0, arms - 1, 2):
+        for lane in range(low_lane, high_lane):
+            one, other = values[arm, lane], values[arm + 1, lane]
+            best[lane], top[lane], second[lane] = taken_in(best[lane], top[lane], second[lane], arm, one, other)
+    if arms % 2:
+        for lane in range(low_lane, high_lane):
+            one = values[arms - 1, lane]
+            best[lane], top[lane], second[lane] = taken_in(best[lane], top[lane], second[lane], arms - 1, one, -np.inf)
+
+
+@compiled
+def told_by_counts(rules, world):  # type: ignore[no-untyped-def]
+    """Whether who is furthest behind follows from its plays and one number per arm that is the same in all lanes."""
+    return rules.alike and rules.plays == 1 and rules.ties == codes.LOWEST and not world.sleeping
+
+
+@compiled
+def rank_behind(rules, counts, scratch, done):  # type: ignore[no-untyped-def]
+    """Who is furthest behind in each lane; see `told_by_counts`."""
+    first, lead = scratch.first, scratch.lead
+    for lane in range(lead.size):
+        first[lane], lead[lane] = -1, rules.tolerance
+    for arm in range(rules.arms):
+        due = arrears(rules.fractions[arm, 0], done, 0.0)
+        for lane in range(lead.size):
+            behind = due - counts.pulls[arm, lane] * BILLION
+            first[lane] = arm if behind > lead[lane] else first[lane]
+            lead[lane] = behind if behind > lead[lane] else lead[lane]
 
 
 @compiled
 def rank_at(best, top, second, values, lane, above):  # type: ignore[no-untyped-def]
-    """What `rank` does, for all arms of one lane."""
-    arm, largest, next_one = -1, above, above
-    for other in range(values.shape[0]):
-        value = values[other, lane]
-        next_one = max(next_one, min(value, largest))
-        arm = other if value > largest else arm
-        largest = max(largest, value)
-    best[lane], top[lane], second[lane] = arm, largest, next_one
+    """What `rank` does, in one lane."""
+    arms, leader, largest, following = values.shape[0], -1, above, above
+    for arm in range(0, arms - 1, 2):
+        one, other = values[arm, lane], values[arm + 1, lane]
+        leader, largest, following = taken_in(leader, largest, following, arm, one, other)
+    if arms % 2:
+        leader, largest, following = taken_in(leader, largest, following, arms - 1, values[arms - 1, lane], -np.inf)
+    best[lane], top[lane], second[lane] = leader, largest, following
 
 
 @compiled
 def look(rules, world, counts, scratch, growth, done):  # type: ignore[no-untyped-def]
     """The values of all arms, and who leads in each lane: by value, and among those that go first."""
     root, score, lanes = np.sqrt(growth), scratch.score, scratch.scale.size
-    above = rules.tolerance
-    for lane in range(lanes):
-        scratch.best[lane], scratch.top[lane], scratch.second[lane] = -1, -np.inf, -np.inf
-    for lane in range(lanes):
-        scratch.first[lane], scratch.lead[lane], scratch.follow[lane] = -1, above, above
     for lane in range(lanes):
         scratch.scale[lane] = 4.0 * root
     for arm in range(rules.arms):
@@ -91,14 +125,15 @@ def look(rules, world, counts, scratch, growth, done):  # type: ignore[no-untype
                 added = bonus(rules, counts, arm, lane, done)
                 score[arm, lane] += added
                 scratch.scale[lane] = max(scratch.scale[lane], 4.0 * (root + abs(added)))
-        elif rules.owed == codes.FIRST:
+        elif rules.owed == codes.FIRST and not told_by_counts(rules, world):
             for lane in range(lanes):
                 behind = arrears(rules.fractions[arm, lane], done, counts.pulls[arm, lane])
                 scratch.priority[arm, lane] = behind if score[arm, lane] > -np.inf else -np.inf
-            for lane in range(lanes):
-                rank(scratch.first, scratch.lead, scratch.follow, arm, lane, scratch.priority[arm, lane])
-        for lane in range(lanes):
-            rank(scratch.best, scratch.top, scratch.second, arm, lane, score[arm, lane])
+    rank(scratch.best, scratch.top, scratch.second, score, 0, lanes, -np.inf)
+    if rules.owed == codes.FIRST and told_by_counts(rules, world):
+        rank_behind(rules, counts, scratch, done)
+    elif rules.owed == codes.FIRST:
+        rank(scratch.first, scratch.lead, scratch.follow, scratch.priority, 0, lanes, rules.tolerance)
 
 
 @compiled
@@ -131,12 +166,8 @@ def look_again(best, top, second, values, low_lane, high_lane, above):  # type: 
     if high_lane - low_lane < FEW:
         for lane in range(low_lane, high_lane):
             rank_at(best, top, second, values, lane, above)
-        return
-    for lane in range(low_lane, high_lane):
-        best[lane], top[lane], second[lane] = -1, above, above
-    for arm in range(values.shape[0]):
-        for lane in range(low_lane, high_lane):
-            rank(best, top, second, arm, lane, values[arm, lane])
+    else:
+        rank(best, top, second, values, low_lane, high_lane, above)
 
 
 @compiled
@@ -161,19 +192,33 @@ def decide_tie(rules, counts, values, lane, cut, done, growth, work_out, high, l
 
 
 @compiled
-def leader_of(rules, counts, scratch, lane, done, growth, high, low, more, less):  # type: ignore[no-untyped-def]
-    """The arm that goes before the others of a lane that do not play yet; −1 where none can play."""
-    arm, lead, values = scratch.best[lane], scratch.top[lane], scratch.score
-    second, exactly = scratch.second[lane], True
-    if rules.owed == codes.FIRST and scratch.first[lane] >= 0:
-        arm, lead, values, second = scratch.first[lane], scratch.lead[lane], scratch.priority, scratch.follow[lane]
-    elif rules.score == codes.BOUND and second > -np.inf:
-        margin = MARGIN * (abs(lead) + abs(second) + scratch.scale[lane])
-        lead, exactly = lead - margin if margin < np.inf else lead, False
-    near = second >= lead if not exactly else rules.ties != codes.LOWEST and second == lead
-    if second > -np.inf and near:
-        return decide_tie(rules, counts, values, lane, lead, done, growth, not exactly, high, low, more, less)
-    return arm
+def lead(rules, scratch, pick, low_lane, high_lane):  # type: ignore[no-untyped-def]
+    """The arms that go before the others of some lanes that do not play yet; −1 where none can play.
+
+    Where others come near, ``cut`` is the least value from which on they do, else −∞. Each loop touches few arrays, as
+    the compiler makes vectors only where it is cheap to see that they do not overlap.
+    """
+    cut, top, second = scratch.cut, scratch.top, scratch.second
+    for lane in range(low_lane, high_lane):
+        scratch.playing[pick, lane] = scratch.best[lane]
+    if rules.score == codes.BOUND:
+        for lane in range(low_lane, high_lane):
+            margin = MARGIN * (abs(top[lane]) + abs(second[lane]) + scratch.scale[lane])
+            least = top[lane] - margin if margin < np.inf else top[lane]
+            cut[lane] = least if second[lane] >= least and second[lane] > -np.inf else -np.inf
+    else:
+        for lane in range(low_lane, high_lane):
+            cut[lane] = top[lane] if rules.ties != codes.LOWEST and second[lane] == top[lane] else -np.inf
+    if rules.owed == codes.FIRST:
+        for lane in range(low_lane, high_lane):
+            behind = scratch.first[lane] >= 0
+            scratch.playing[pick, lane] = scratch.first[lane] if behind else scratch.playing[pick, lane]
+        for lane in range(low_lane, high_lane):
+            cut[lane] = -np.inf if scratch.first[lane] >= 0 else cut[lane]
+        if rules.ties != codes.LOWEST:
+            for lane in range(low_lane, high_lane):
+                if scratch.first[lane] >= 0 and scratch.follow[lane] == scratch.lead[lane]:
+                    cut[lane] = scratch.lead[lane]
 
 
 @compiled
@@ -184,14 +229,23 @@ def choose(rules, world, counts, scratch, low_lane, high_lane, done, growth, hig
         if pick:
             look_again(scratch.best, scratch.top, scratch.second, scratch.score, low_lane, high_lane, -np.inf)
             if rules.owed == codes.FIRST:
-                first, lead, follow, above = scratch.first, scratch.lead, scratch.follow, rules.tolerance
-                look_again(first, lead, follow, scratch.priority, low_lane, high_lane, above)
+                first, most, follow, above = scratch.first, scratch.lead, scratch.follow, rules.tolerance
+                look_again(first, most, follow, scratch.priority, low_lane, high_lane, above)
         at, below = high, low
+        lead(rules, scratch, pick, low_lane, high_lane)
         for lane in range(low_lane, high_lane):
-            arm = leader_of(rules, counts, scratch, lane, done, growth, at, below, more, less)
+            cut = scratch.cut[lane]
+            if cut > -np.inf:
+                behind = rules.owed == codes.FIRST and scratch.first[lane] >= 0
+                values, work_out = scratch.score, rules.score == codes.BOUND and not behind
+                if behind:
+                    values = scratch.priority
+                scratch.playing[pick, lane] = decide_tie(
+                    rules, counts, values, lane, cut, done, growth, work_out, at, below, more, less
+                )
             if rules.ties == codes.RANDOM:
                 at, below = leap(at, below, world.ties, 0)
-            scratch.playing[pick, lane] = arm
+            arm = scratch.playing[pick, lane]
             if rules.plays > 1 and arm >= 0:
                 scratch.score[arm, lane] = -np.inf
                 scratch.priority[arm, lane] = -np.inf

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,8 @@ KEPT = 50_000
 _seconds = dict.fromkeys((GENERAL, PLAIN), 0.0)
 #: The loops that this process has used.
 _loaded: set[str] = set()
+#: Those that it has called, so that they are compiled.
+_called: set[str] = set()
 
 
 @aside
@@ -214,7 +217,7 @@ class _Run:
 
     def play(self, stop: int) -> None:
         """Play on, up to and including a round."""
-        with interrupts_wait():  # the first call compiles
+        with nullcontext() if self._loop in _called else interrupts_wait():  # the first call compiles
             from evenhand.simulation.compiled import kernel
 
             rounds = stop - self._done
@@ -230,12 +233,14 @@ class _Run:
                 self._row = kernel.play_plainly(*ours, *now, self._row, self._done)
             else:
                 self._row = kernel.play(*ours, *more, *now, self._row, self._done)
+        _called.add(self._loop)
         self._done = stop
         if self._row == len(self._kept.pulls) or stop == self._rounds[-1]:
             kept, rows = self._kept, slice(0, self._row)
             regrets = dict(zip(BY_MERIT, kept.regrets[:, rows], strict=True))
-            memories = {MaxViolation.name: kept.worst[rows], AdversarialRegret.name: kept.potential[rows], **regrets}
-            sums = kept.pulls[rows], kept.earned[rows], kept.optima[:, rows]
+            worst, potential = kept.worst[rows].swapaxes(1, 2), kept.potential[rows].swapaxes(1, 2)
+            memories = {MaxViolation.name: worst, AdversarialRegret.name: potential, **regrets}
+            sums = kept.pulls[rows].swapaxes(1, 2), kept.earned[rows].swapaxes(1, 2), kept.optima[:, rows]
             self._recorder.record_strand(self._strand.lanes, self._rounds, self._recorded, *sums, memories)
             self._row, self._recorded = 0, self._recorded + self._row
 

@@ -9,6 +9,7 @@ tried on each machine (`evenhand.simulation.compiled.trusted`).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -34,8 +35,9 @@ TAIL, TAIL_SCALE, LAST = tables.ziggurat_nor_r, tables.ziggurat_nor_inv_r, table
 #: allocated in compiled code.
 OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
 #: What every round calls is put into the loop where it stands: to pass the records of the loop to a function takes some
-#: 0.6 µs, which a single lane feels (TSCSF-B of 50,000 rounds: 53 ms, and 22 with `wake` in the loop).
-compiled, called = njit(inline="always", **OPTIONS), njit(**OPTIONS)
+#: 0.6 µs, which a single lane feels (TSCSF-B of 50,000 rounds: 53 ms, and 22 with `wake` in the loop). LLVM does it:
+#: Numba's own inlining takes twice as long to compile.
+compiled, called = njit(forceinline=True, **OPTIONS), njit(**OPTIONS)
 
 
 def lasting(function: Callable[..., Any]) -> Any:
@@ -77,16 +79,20 @@ def jumps(increment: int, steps: Iterable[int]) -> NDArray[np.uint64]:
         >>> ahead == generator.advance(3).state["state"]["state"]
         True
     """
-    rows = []
-    for number in steps:
-        factor, term, power, sum_of_powers = 1, 0, FACTOR, increment
-        while number:
-            if number & 1:
-                factor, term = factor * power & ALL, (term * power + sum_of_powers) & ALL
-            power, sum_of_powers = power * power & ALL, (power + 1) * sum_of_powers & ALL
-            number >>= 1
-        rows.append(halves(factor) + halves(term))
-    return np.array(rows, dtype=np.uint64)
+    powers = [_jump(number) for number in steps]
+    return np.array([halves(factor) + halves(terms * increment & ALL) for factor, terms in powers], dtype=np.uint64)
+
+
+@cache
+def _jump(number: int) -> tuple[int, int]:
+    """By what so many steps multiply a state, and how many increments they add."""
+    factor, terms, power, more = 1, 0, FACTOR, 1
+    while number:
+        if number & 1:
+            factor, terms = factor * power & ALL, (terms * power + more) & ALL
+        power, more = power * power & ALL, (power + 1) * more & ALL
+        number >>= 1
+    return factor, terms
 
 
 def limits(chances: NDArray[np.float64]) -> NDArray[np.uint64]:

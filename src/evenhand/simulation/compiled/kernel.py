@@ -9,11 +9,11 @@ import numpy as np
 from evenhand.core.source import Root, digest_of
 from evenhand.simulation.compiled import rules as codes
 from evenhand.simulation.compiled.arrivals import deliver
-from evenhand.simulation.compiled.choice import choose_all, choose_anew
+from evenhand.simulation.compiled.choice import FEW, choose_all, choose_anew
 from evenhand.simulation.compiled.earnings import earn, look_back, take, try_rewards, wake
 from evenhand.simulation.compiled.generator import called, lasting, leap
 from evenhand.simulation.compiled.holds import begin, end_holds, go_by_plan
-from evenhand.simulation.compiled.scores import count_queues, learn_all, learn_from
+from evenhand.simulation.compiled.scores import count_queues, learn_all, learn_bounds, learn_draw, learn_from
 from evenhand.simulation.compiled.shares import choose_by_merit, regret
 from evenhand.simulation.compiled.weights import draw_by_weights, hear
 
@@ -21,19 +21,23 @@ from evenhand.simulation.compiled.weights import draw_by_weights, hear
 @called
 def keep(rules, world, counts, kept, row, rounds):  # type: ignore[no-untyped-def]
     """What there is at a checkpoint."""
-    for lane in range(counts.pulls.shape[1]):
-        worst = -np.inf
-        for arm in range(rules.arms):
-            kept.pulls[row, lane, arm] = int(counts.pulls[arm, lane])
-            kept.earned[row, lane, arm] = counts.earned[arm, lane]
-            if counts.potential.size:
-                kept.potential[row, lane, arm] = counts.potential[arm, lane]
-            if counts.worst.size:
+    lanes = counts.pulls.shape[1]
+    for arm in range(rules.arms):
+        for lane in range(lanes):
+            kept.pulls[row, arm, lane] = int(counts.pulls[arm, lane])
+        for lane in range(lanes):
+            kept.earned[row, arm, lane] = counts.earned[arm, lane]
+        if counts.potential.size:
+            for lane in range(lanes):
+                kept.potential[row, arm, lane] = counts.potential[arm, lane]
+        if counts.worst.size:
+            for lane in range(lanes):
                 behind = world.promised[arm, lane] * rounds - counts.pulls[arm, lane]
                 counts.worst[arm, lane] = max(counts.worst[arm, lane], behind)
-                worst = max(worst, counts.worst[arm, lane])
-        kept.worst[row, lane, 0] = worst
-        for one in range(2):
+            for lane in range(lanes):
+                kept.worst[row, 0, lane] = max(kept.worst[row, 0, lane] if arm else -np.inf, counts.worst[arm, lane])
+    for one in range(2):
+        for lane in range(lanes):
             kept.optima[one, row, lane] = counts.optima[one, lane]
             kept.regrets[one, row, lane] = counts.regrets[one, lane]
 
@@ -67,9 +71,16 @@ def loops(version: str) -> tuple[Any, Any]:
                     arm = scratch.playing[pick, lane]
                     if arm < 0:
                         break
-                    _, plays, rewards = take(rules, world, counts, draws, place, done, arm, lane, high, low)
-                    learn_from(rules, counts, arm, lane, rewards, plays)
+                    reward, plays, total = take(rules, world, counts, draws, place, done, arm, lane, high, low)
+                    if rules.score == codes.BETA:
+                        learn_draw(rules, counts, arm, lane, reward, total, plays)
+                    elif rules.score == codes.BOUND and lanes >= FEW:
+                        scratch.total[pick, lane], scratch.number[pick, lane] = total, plays
+                    else:
+                        learn_from(rules, counts, arm, lane, total, plays)
                 high, low = leap(high, low, world.steps, rules.arms)
+            if rules.score == codes.BOUND and lanes >= FEW:
+                learn_bounds(rules, counts, scratch)
             if row < len(marks) and marks[row] == done + 1:
                 keep(rules, world, counts, kept, row, done + 1)
                 row += 1

@@ -51,6 +51,7 @@ class Rules(NamedTuple):
     prior: Array  # (2, arms)
     owed: int
     fractions: Array  # (arms, lanes)
+    alike: bool  # whether they are the same in all lanes
     rates: Array  # (arms, lanes), of a bonus; η times the weights for a queue
     tolerance: float  # in whole billionths of a play
     merit: int
@@ -186,6 +187,8 @@ class Scratch(NamedTuple):
     priority: Array  # (arms, lanes)
     playing: NDArray[np.int64]  # (plays, lanes), the arms that play; −1 for none
     arrived: Array  # (plays, lanes), the rewards that arrived for them
+    total: Array  # (plays, lanes), the sum and the number of their rewards so far
+    number: Array
     best: NDArray[np.int64]  # (lanes,), the arm with the largest value; −1 for none
     top: Array  # (lanes,), that value, and the second largest
     second: Array
@@ -193,6 +196,7 @@ class Scratch(NamedTuple):
     lead: Array  # (lanes,), by how much, and by how much the next one
     follow: Array
     scale: Array  # (lanes,), by which scores may be rounded differently
+    cut: Array  # (lanes,), the least value that is near to the largest; −∞ where no second one is
     anew: Mask  # (lanes,), who chooses
     chance: (
         Array  # (arms, lanes), with which each arm plays; this and the next two are empty where no share is looked at
@@ -204,12 +208,12 @@ class Scratch(NamedTuple):
 class Kept(NamedTuple):
     """What is kept at the checkpoints, with the rounds and who has them."""
 
-    pulls: NDArray[np.int32]  # (checkpoints, lanes, arms)
-    earned: Array  # (checkpoints, lanes, arms)
-    worst: Array  # (checkpoints, lanes, 1), plays that the arm furthest behind has been behind
+    pulls: NDArray[np.int32]  # (checkpoints, arms, lanes)
+    earned: Array  # (checkpoints, arms, lanes)
+    worst: Array  # (checkpoints, 1, lanes), plays that the arm furthest behind has been behind
     optima: Array  # (2, checkpoints, lanes)
     regrets: Array  # (2, checkpoints, lanes)
-    potential: Array  # (checkpoints, lanes, arms)
+    potential: Array  # (checkpoints, arms, lanes)
 
 
 def rules_for(policy: PolicyRules, block: tuple[int, int], lanes: slice) -> Rules:
@@ -226,6 +230,7 @@ def rules_for(policy: PolicyRules, block: tuple[int, int], lanes: slice) -> Rule
         prior=np.array([np.broadcast_to(np.asarray(one, dtype=float), block[1:]) for one in index.prior]),
         owed=OWED.index(fairness.owed),
         fractions=by_arm(fairness.fractions, block, lanes),
+        alike=np.ndim(fairness.fractions) < 2,
         rates=by_arm(fairness.rates, block, lanes),
         tolerance=billionths(fairness.tolerance),
         merit=MERITS.index(merit.kind),
@@ -353,23 +358,23 @@ def with_room(arrivals: Arrivals, rewards: int) -> Arrivals:
 
 def scratch_for(arms: int, lanes: int, plays: int, shares: bool) -> Scratch:
     """Room to work in, with that for shares or without."""
-    score, priority, arrived = np.zeros((arms, lanes)), np.full((arms, lanes), -np.inf), np.zeros((plays, lanes))
+    score, priority = np.zeros((arms, lanes)), np.full((arms, lanes), -np.inf)
+    arrived, total, number = np.zeros((3, plays, lanes))
     playing, (best, first) = np.full((plays, lanes), -1), np.full((2, lanes), -1)
-    top, second, lead, follow, scale = np.zeros((5, lanes))
+    top, second, lead, follow, scale, cut = np.zeros((6, lanes))
     leaders = best, top, second, first, lead, follow
     size = (arms, lanes) if shares else (0, 0)
     chance, value, order = np.zeros(size), np.zeros(size), np.zeros(size, dtype=np.int64)
     anew = np.ones(lanes, dtype=bool)
-    return Scratch(score, priority, playing, arrived, *leaders, scale, anew, chance, order, value)
+    return Scratch(score, priority, playing, arrived, total, number, *leaders, scale, cut, anew, chance, order, value)
 
 
 def kept_for(lanes: int, arms: int, checkpoints: int, hindsight: bool) -> Kept:
     """Room for what is kept."""
-    size = checkpoints, lanes
-    pulls, earned = np.zeros((*size, arms), dtype=np.int32), np.zeros((*size, arms))
-    optima, regrets = np.zeros((2, 2, *size))
-    potential = np.zeros((*size, arms * hindsight))
-    return Kept(pulls, earned, np.full((*size, 1), -np.inf), optima, regrets, potential)
+    size = checkpoints, arms, lanes
+    optima, regrets = np.zeros((2, 2, checkpoints, lanes))
+    potential, worst = np.zeros((checkpoints, arms * hindsight, lanes)), np.full((checkpoints, 1, lanes), -np.inf)
+    return Kept(np.zeros(size, dtype=np.int32), np.zeros(size), worst, optima, regrets, potential)
 
 
 def billionths(plays: float) -> float:

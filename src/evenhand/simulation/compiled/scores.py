@@ -63,6 +63,29 @@ def learn_from(rules, counts, arm, lane, total, number):  # type: ignore[no-unty
 
 
 @compiled
+def learn_draw(rules, counts, arm, lane, reward, total, number):  # type: ignore[no-untyped-def]
+    """What draws are made from after a reward of 1 or 0, which changes one of the two shapes."""
+    won = reward > 0.0
+    row = 0 if won else 2
+    shape = rules.prior[0, arm] + total if won else rules.prior[1, arm] + number - total
+    counts.known[row, arm, lane], counts.known[row + 1, arm, lane] = constants(shape)
+
+
+@compiled
+def learn_bounds(rules, counts, scratch):  # type: ignore[no-untyped-def]
+    """What bounds are made from after a play in every lane: roots and quotients of many lanes take less time."""
+    total, number = scratch.total, scratch.number
+    for pick in range(rules.plays):
+        for lane in range(total.shape[1]):
+            part = 1.0 / number[pick, lane]
+            total[pick, lane], number[pick, lane] = total[pick, lane] * part, np.sqrt(part)
+        for lane in range(total.shape[1]):
+            arm = scratch.playing[pick, lane]
+            if arm >= 0:
+                counts.known[0, arm, lane], counts.known[1, arm, lane] = total[pick, lane], number[pick, lane]
+
+
+@compiled
 def learn(rules, counts, arm, lane):  # type: ignore[no-untyped-def]
     """What scores are made from, after a play or a reward of an arm."""
     total, number = evidence_of(rules, counts, arm, lane)
