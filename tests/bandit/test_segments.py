@@ -163,7 +163,7 @@ def test_the_audit_judges_a_promise_in_a_segment_as_all_others() -> None:
     assert audit.verdict.startswith("The promise is kept")
     assert "mate in DE" in str(audit)
     (entry,) = audit.ledger
-    assert (entry.name, entry.kind, entry.rounds) == ("mate in the segment DE", "segment", line.rounds)
+    assert (entry.name, entry.segment, entry.kind, entry.rounds) == ("mate", "DE", "segment", line.rounds)
     assert audit.changes_made[-1].text == "the promised share of mate changed from 0% to 30% in the segment DE"
 
 
@@ -182,7 +182,8 @@ def test_a_promise_that_is_missed_in_a_segment_is_found_missed_and_stated() -> N
     assert not due(Account(bandit._record))
     again = Bandit.restored(json.loads(json.dumps(bandit.dump())))
     assert again.dump() == bandit.dump()
-    assert again.audit(now=400.0).alarms[0].name == "mate in the segment DE"
+    (alarm,) = again.audit(now=400.0).alarms
+    assert (alarm.name, alarm.segment) == ("mate", "DE")
     again.promise({"mate": 0.0}, segment="DE", debt="forgive", reason="never there")
     assert list(due(Account(again._record))) == ["promise.ended"]
 
@@ -327,7 +328,8 @@ def test_what_is_owed_in_a_segment_is_carried_and_the_ledger_adds_up() -> None:
     assert segments_of(bandit).owed(0)[2] == owed
     live(bandit, 100, seed=1)
     ended, today = bandit.audit(now=100.0).ledger
-    assert (ended.name, ended.share, ended.rounds, ended.owed) == ("mate in the segment DE", 0.5, 2 * owed, owed)
+    assert (ended.name, ended.segment, ended.share, ended.rounds) == ("mate", "DE", 0.5, 2 * owed)
+    assert ended.owed == owed
     assert today.brought == owed
     assert today.owed == pytest.approx(today.brought + 0.25 * today.rounds - today.plays)
 

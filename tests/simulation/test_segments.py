@@ -317,6 +317,7 @@ def test_a_configuration_has_segments(tmp_path: Path) -> None:
 def test_a_sweep_varies_a_promise_by_segment() -> None:
     found = sweep(Study.of(TABLE, {"promises[0].fractions.mate": [0.1, 0.3]}))
     table = found.promises().query("policy == 'fair'")
-    assert table["to"].tolist() == ["mate in the segment FR"] * 2
+    assert table["to"].tolist() == ["mate"] * 2
+    assert table["segment"].tolist() == ["FR"] * 2
     assert table["share"].tolist() == [0.1, 0.3]
     assert not found.results(1).segments().empty

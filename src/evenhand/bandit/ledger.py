@@ -288,11 +288,21 @@ def whole(plays: Array) -> Whole:
     return exact
 
 
+def called(holder: Holder, names: Sequence[str]) -> str:
+    """What the arm or group is called that holds a promise."""
+    place = holder.place if isinstance(holder, InSegment) else holder
+    return place if isinstance(place, str) else names[place]
+
+
+def segment_of(holder: Holder) -> str:
+    """The segment of whose rounds alone a promise is; empty for all rounds."""
+    return holder.segment if isinstance(holder, InSegment) else ""
+
+
 def named(holder: Holder, names: Sequence[str]) -> str:
-    """What the holder of a promise is called."""
-    if isinstance(holder, InSegment):
-        return in_segment(names[holder.place], holder.segment)
-    return holder if isinstance(holder, str) else names[holder]
+    """What the holder of a promise is called, with its segment."""
+    name, segment = called(holder, names), segment_of(holder)
+    return in_segment(name, segment) if segment else name
 
 
 def facts_of(holder: Holder, names: Sequence[str]) -> dict[str, str]:

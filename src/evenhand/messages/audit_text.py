@@ -171,8 +171,7 @@ def bounds_rows(bounds: Sequence[BoundLine]) -> list[tuple[str, ...]]:
     for line in bounds:
         numbers = (line.at_least or None, line.at_most, line.share)
         counts = (f"{line.plays:,}", _number(line.owed) if line.at_least else "", _number(line.excess))
-        within = f" in {line.segment}" if line.segment else ""
-        rows.append((plain(line.name) + within, *map(_number, numbers), *counts))
+        rows.append((plain(line.name) + _in_segment(line.segment), *map(_number, numbers), *counts))
     return rows
 
 
@@ -199,12 +198,16 @@ def ledger_rows(lines: Sequence[PromiseLine]) -> list[tuple[str, ...]]:
     heads = ("ended promise to", "share", "rounds", "plays", "owed", "carried", "forgiven", "lapsed", "why")
     rows: list[tuple[str, ...]] = [heads]
     for line in lines:
-        of = plain(line.name) + " (at most)" * (line.kind in ("cap", "group_cap"))
+        of = plain(line.name) + _in_segment(line.segment) + " (at most)" * (line.kind in ("cap", "group_cap"))
         numbers = (line.owed, line.carried, line.forgiven + line.capped, line.lapsed)
         counts = (f"{line.share:.4g}", f"{line.since + 1:,}–{line.until or 0:,}", f"{line.plays:,}")
         why = "; ".join(filter(None, (line.reason, line.ended_why and f"ended: {line.ended_why}")))
         rows.append((of, *counts, *map(amount, numbers), why))
     return rows
+
+
+def _in_segment(segment: str) -> str:
+    return f" in {plain(segment)}" if segment else ""
 
 
 def _listed(parts: Sequence[str]) -> str:

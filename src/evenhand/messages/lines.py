@@ -99,6 +99,7 @@ class StandingAlarm(Answer):
     since: datetime  # when that was stated, by an event `promise.behind`
     round: int  # the last round before it
     text: str  # how far the promise is kept now, in a sentence
+    segment: str = ""  # of whose rounds alone the promise is; empty for all rounds
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,7 @@ class PromiseLine(Answer):
     reason: str  # why it was made; `before the ledger` for all that an earlier version had counted
     key: str  # id of the API key with which it was made; empty without one
     ended_why: str = ""  # why it ended; empty where no reason was given, and where more than 100 changes followed
+    segment: str = ""  # of whose rounds alone it is; empty for all rounds
 
 
 @dataclass(slots=True)  # frozen, they would take three times as long to make, and there may be many

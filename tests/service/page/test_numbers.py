@@ -169,4 +169,6 @@ def test_who_gets_what_in_which_segment(visiting: Visiting, server: Server) -> N
         expect(arms.get_by_role("row").filter(has_text="coffee").first).to_contain_text(
             "promised\u00a0in\u00a0segments"
         )
+        arms.page.get_by_role("button", name="Why: coffee").click()
+        expect(arms).to_contain_text("40.0% in DE")
     assert [one["promised"] for one in answer["segments"]] == [[0.0, 0.4], [0.0, 0.0], [0.0, 0.0]]

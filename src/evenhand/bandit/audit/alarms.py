@@ -7,7 +7,7 @@ from typing import Any
 
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.judged import Judged, judged
-from evenhand.bandit.ledger import BEHIND, ENDED, KEPT_AGAIN, Promised, facts_of, named
+from evenhand.bandit.ledger import BEHIND, ENDED, KEPT_AGAIN, Promised, called, facts_of, segment_of
 from evenhand.judgement.judge import Judgement, Verdict
 from evenhand.judgement.sentences import Case, sentence
 from evenhand.messages.answers import moment
@@ -62,5 +62,6 @@ def standing(account: Account, found: Judged) -> tuple[StandingAlarm, ...]:
         case = found.of(promise)
         if case is not None and case.judgement.verdict != "kept":
             (kind, holder), now = promise, account.say(f"{sentence(case)}.")
-            alarms.append(StandingAlarm(named(holder, account.names), kind, moment(stated.time), stated.round, now))
+            name, segment = called(holder, account.names), segment_of(holder)
+            alarms.append(StandingAlarm(name, kind, moment(stated.time), stated.round, now, segment))
     return tuple(alarms)

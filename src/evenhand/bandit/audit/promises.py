@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from evenhand.bandit.changes import promises_of
-from evenhand.bandit.ledger import PLAY, Entry, InSegment, Kind, named
+from evenhand.bandit.ledger import PLAY, Entry, InSegment, Kind, called, segment_of
 from evenhand.bandit.record import Record
 from evenhand.messages.answers import moment
 from evenhand.messages.lines import PromiseLine
@@ -74,7 +74,7 @@ def _line(record: Record, entry: Entry, until: int | None, ended_why: str = "") 
     """An entry in plays."""
     brought, owed, carried, forgiven, capped, lapsed = (one / PLAY for one in (entry.brought, *entry[9:14]))
     return PromiseLine(
-        name=named(entry.holder, record.names),
+        name=called(entry.holder, record.names),
         kind=entry.kind,
         share=entry.share,
         since=entry.since if entry.round is None or entry.kind == "segment" else entry.round,
@@ -91,4 +91,5 @@ def _line(record: Record, entry: Entry, until: int | None, ended_why: str = "") 
         reason=entry.reason,
         key=entry.key,
         ended_why=ended_why,
+        segment=segment_of(entry.holder),
     )

@@ -80,7 +80,7 @@ export class Arms extends Component {
   // promises so far.
   bounds({ bounds, alarms, ledger }) {
     if (this.bounded?.of !== bounds) {
-      const single = ({ kind }) => kind === 'share' || kind === 'cap';
+      const single = ({ kind }) => kind === 'share' || kind === 'cap' || kind === 'segment';
       const since = new Map(alarms.filter(single).map((one) => [one.name, one.since]));
       const entries = new Map();
       for (const one of ledger.filter(single)) entries.set(one.name, [...(entries.get(one.name) ?? []), one]);

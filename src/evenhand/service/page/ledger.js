@@ -8,12 +8,12 @@ export function Author({ id, authors }) {
   return id ? html`<span title=${`key ${id}`}>${authors[id] ? html`<${Name} of=${authors[id]} />` : `key ${id}`}</span>` : null;
 }
 
-const KINDS = { share: '', cap: 'at most ', group: '', group_cap: 'at most ' };
+const KINDS = { share: '', cap: 'at most ', group: '', group_cap: 'at most ', segment: '' };
 
 // [head, what is shown, class]
 const COLUMNS = [
   ['Rounds', ({ since, until }) => `${whole(since + 1)}–${until === null ? 'now' : whole(until)}`, 'number'],
-  ['Promised', ({ kind, share: part }) => (part ? KINDS[kind] + share(part) : 'nothing'), 'number'],
+  ['Promised', ({ kind, share: part, segment }) => html`${part ? KINDS[kind] + share(part) : 'nothing'}${segment && html` in <${Name} of=${segment} />`}`, 'number'],
   ['Plays', (entry) => whole(entry.plays), 'number'],
   ['Owed in the end, in plays', (entry) => plays(entry.owed), 'number'],
   ['Carried on', (entry) => (entry.until === null ? '' : plays(entry.carried)), 'number'],
