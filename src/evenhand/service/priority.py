@@ -15,7 +15,7 @@ from threading import Event, Lock, local
 
 LONG = 0.01  # seconds of work, as estimated, from which on it is long; such a command is not carried out with others
 STEP = 0.001  # seconds that long work goes on between pauses, at least
-PAUSE = 0.005  # seconds of a pause, at most
+PAUSE = 0.01  # seconds of a pause, at most: a decision takes 3 to 5 ms, most of them for the disk
 
 
 class Priority:

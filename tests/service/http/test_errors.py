@@ -60,7 +60,8 @@ UNREADABLE = {
 
 @pytest.mark.parametrize(("body", "message"), UNREADABLE.items(), ids=[repr(body[:40]) for body in UNREADABLE])
 def test_unreadable_bodies(drinks: Asking, body: bytes, message: str) -> None:
-    said = refused(drinks.send(f"{ONE}/decisions", body), 422, "invalid")
+    route = ALL if message == "nested" else f"{ONE}/decisions"  # where bodies may have so many values
+    said = refused(drinks.send(route, body), 422, "invalid")
     assert message in said["detail"]
     assert said["errors"] == [{"where": "body", "message": said["detail"]}]
     assert len(said["detail"]) < 200

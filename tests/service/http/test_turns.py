@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from evenhand.service.http.turns import AHEAD, RECENT, TICK, Turn, Turns
+from evenhand.service.http.turns import AHEAD, RECENT, TICK, YIELD, Turn, Turns
 
 
 class Served:
@@ -207,6 +207,44 @@ def test_requests_that_are_done_at_once_leave_time_in_between() -> None:
         assert len(served.begun) == 1 + 20
 
     run(test, Served(share=1.0, room=1.0, pace=1.0))
+
+
+def test_a_key_that_had_much_lately_lets_the_requests_of_others_go_first() -> None:
+    async def test(served: Served) -> None:
+        await served.ask("ax1", cost=8.0)
+        await served.done("ax1")
+        await served.ask("bx1")
+        await served.ask("ax2", "ax3")
+        assert served.begun == ["ax1", "bx1"]
+        await served.done("bx1")
+        assert served.begun[2:] == ["ax2", "ax3"]
+
+    run(test, Served())
+
+
+def test_it_does_so_for_a_while_only() -> None:
+    async def test(served: Served) -> None:
+        await served.ask("ax1", cost=8.0)
+        await served.done("ax1")
+        await served.ask("bx1")
+        await served.ask("ax2", "ax3")
+        for waited in (["ax2"], ["ax2", "ax3"]):
+            served.now += 1.01 * YIELD
+            served.turns.serve()
+            await served.settle()
+            assert served.begun[2:] == waited
+
+    run(test, Served())
+
+
+def test_keys_with_about_as_much_work_do_not_wait_for_each_other() -> None:
+    async def test(served: Served) -> None:
+        await served.ask("ax1", cost=3.0)
+        await served.done("ax1")
+        await served.ask("bx1", "ax2")
+        assert served.begun == ["ax1", "bx1", "ax2"]
+
+    run(test, Served())
 
 
 def test_a_key_whose_time_comes_while_it_is_looked_at_is_not_forgotten() -> None:

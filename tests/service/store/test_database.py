@@ -22,7 +22,7 @@ from sqlalchemy.exc import IntegrityError
 from evenhand.core.errors import EvenhandError
 from evenhand.service.store import Store, tables
 from evenhand.service.store.allocation import FREE
-from evenhand.service.store.database import LOCK_TIMEOUT, Chosen, Database, _write_ahead
+from evenhand.service.store.database import LOCK_TIMEOUT, TOGETHER, Chosen, Database, _write_ahead, insert_rows
 from evenhand.service.store.errors import StoreUnavailable
 from evenhand.service.store.summaries import KEPT
 from evenhand.service.store.transaction import ANSWERS
@@ -216,6 +216,16 @@ def test_a_wrong_statement_is_not_a_database_that_fails(either: Database) -> Non
     with pytest.raises(StoreUnavailable, match="no_such_table"):
         change_rows(either, "DELETE FROM no_such_table")
     assert count(either, "allocations") == 1
+
+
+@pytest.mark.parametrize("number", [1, TOGETHER - 1, TOGETHER, 2 * TOGETHER + 3])
+def test_rows_are_inserted_in_their_order_however_many_there_are(either: Database, number: int) -> None:
+    inserted = [{"work": f"work {place}", "since": 0.1 * place} for place in range(number)]
+    with either.transaction(writes=True) as connection:
+        insert_rows(connection, tables.owed, inserted)
+    with either.transaction(writes=False) as connection:
+        found = connection.execute(text("SELECT work, since FROM owed ORDER BY since")).all()
+    assert [one._asdict() for one in found] == inserted
 
 
 def test_a_reader_sees_one_state(either: Database) -> None:

@@ -243,18 +243,18 @@ class _Read(Request):
             message = f"the body must be sent as Content-Type: application/json, got {got}"
             raise Refused("unsupported_media_type", message)
         body, self.state.message = await self._received(place), None
+        size = partial(service.store.size, self.path_params.get("name", ""))
         if len(body) <= SMALL:
             await place.take(cost := REQUEST)
             self.state.body = _parsed(body)
         else:
             await place.take(REQUEST)
-            values = check_values(route.name, service.settings, body)
+            values = await check_values(route.name, service.settings, body, size)
             await place.take(cost := REQUEST + BYTE * len(body) + VALUE * values)
             read = partial(_read, route.body_field, body, PRIORITY.long() if cost > LONG else nullcontext())
             parsed = asyncio.get_running_loop().run_in_executor(service.parsers, read)
             self.state.body, self.state.message = await parsed
-        name = self.path_params.get("name", "")
-        work = work_of(route.name, self.state.body, partial(service.store.size, name))
+        work = work_of(route.name, self.state.body, size)
         if work > cost:
             await place.take(cost + work)
 

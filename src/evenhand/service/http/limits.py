@@ -22,7 +22,7 @@ from evenhand.service.http.problems import Refused
 from evenhand.service.http.settings import Settings
 from evenhand.service.http.turns import Turn, Turns
 from evenhand.service.priority import LONG, PRIORITY
-from evenhand.service.store.commands import FeatureSeconds, decision_seconds
+from evenhand.service.store.commands import NO_FEATURES, FeatureSeconds, decision_seconds
 from evenhand.service.store.errors import TooMuchWork
 
 Value = TypeVar("Value")
@@ -33,7 +33,7 @@ NO_KEY = "without a key"
 THREADS = {False: 4, True: 2}  # for logs without and with estimated propensities; as many are written at a time
 LOOK = 0.2  # seconds between looks whether the client still waits
 SMALL = 2**11  # bytes of a body that is read at once; of 680 empty entries that takes 2 ms
-PIECE = 2**18  # bytes in which values are counted before other threads have their turn
+PIECE = 2**18  # bytes in which values are counted before others have their turn; no string has more
 
 # What requests take, in seconds of processor time, as measured with ten arms and SQLite:
 REQUEST = 5e-4
@@ -47,28 +47,46 @@ LARGE_ROOM = 2 * SHARE  # two requests of more than a share
 PACE = 1.0  # seconds of work that a key may begin per second, while others ask
 MOST = 2.0  # seconds that a request takes, whatever it asks for: more is refused then
 
-FEW = 100
+FEW, SPARSE = 100, 256  # values; bytes of a value of a long list, at most
 #: The largest number of names, numbers and so on in the bodies of routes, by their names; others have few.
-VALUES: dict[str, Callable[[Settings], int]] = {
-    "create": lambda settings: 5 * settings.max_arms + 100,  # all arms are named, with four parameters by name
-    "change": lambda settings: 5 * settings.max_arms + 100,
-    "decide": lambda settings: settings.max_arms + 2 * settings.max_batch + 100,
-    "lease": lambda settings: settings.max_arms + 2 * settings.max_batch + 100,
-    "reward": lambda settings: 5 * settings.max_batch + 100,  # each of its own decision
-    "price_log": lambda settings: settings.max_body,  # commas of a file; their number still counts as work
-    "report": lambda settings: 3 * REPORTED * settings.max_batch + 100,  # a position and a value for each
+VALUES: dict[str, Callable[[Settings, float], float]] = {
+    "create": lambda settings, names: 5 * settings.max_arms + 100,  # all arms are named, with four parameters by name
+    "change": lambda settings, names: 5 * settings.max_arms + 100,
+    "decide": lambda settings, names: min(settings.max_arms, names) + 2 * settings.max_batch + 100,
+    "lease": lambda settings, names: min(settings.max_arms, names) + 2 * settings.max_batch + 100,
+    "reward": lambda settings, names: 5 * settings.max_batch + 100,  # each of its own decision
+    "price_log": lambda settings, names: settings.max_body,  # commas of a file; their number still counts as work
+    "report": lambda settings, names: 3 * REPORTED * settings.max_batch + 100,  # a position and a value for each
 }
 
 
-def check_values(route: str, settings: Settings, body: bytes) -> int:
-    """The number of values of a body, about; refuses more than the message of a route can need, without parsing."""
-    limit, number = VALUES[route](settings) if route in VALUES else FEW, 0
+async def check_values(
+    route: str, settings: Settings, body: bytes, size: Callable[[], tuple[int, FeatureSeconds]]
+) -> int:
+    """The number of values of a body, about; refuses more than the message of a route can need, without parsing.
+
+    A parse takes the interpreter for as long as a list or a string is: so no string may be long, but that of a log.
+    """
+    arms, features = size()  # no arms where it is not in memory
+    names = arms * settings.max_batch if arms and features == NO_FEATURES else math.inf
+    limit, number = VALUES[route](settings, names) if route in VALUES else FEW, 0
     letters = np.frombuffer(body, np.uint8)  # counted in a tenth of the time of `bytes.count`
     for first in range(0, len(body), PIECE):
-        number += sum(int(np.count_nonzero(letters[first : first + PIECE] == mark)) for mark in b",[{")
+        piece = letters[first : first + PIECE]
+        found = sum(int(np.count_nonzero(piece == mark)) for mark in b",[{")
+        number += found
         if number > limit:
             raise Refused("too_large", f"this body may have at most {limit:,} values, got at least {number:,}")
+        if len(piece) == PIECE and found < PIECE // SPARSE and route != "price_log" and _is_long(piece.tobytes()):
+            raise Refused("too_large", f"this body has a string, or space, of more than {PIECE:,} bytes")
+        if len(piece) == PIECE:
+            await asyncio.sleep(0)
     return number
+
+
+def _is_long(piece: bytes) -> bool:
+    """Whether a piece of a body has the begin or end of one string at most: its first quote may be an escaped one."""
+    return piece.count(b'"') - piece.count(b'\\"') <= 1
 
 
 def check_fields(body: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections import deque
 from collections.abc import Callable
@@ -10,6 +11,8 @@ from dataclasses import dataclass, field
 
 AHEAD = 0.002  # seconds of work that a key may begin at once after a pause
 RECENT = 1.0  # seconds for which a key counts as one that asks after its last request
+HEAVY = 4.0  # times the recent work of another key from which on a key lets the requests of that one go first
+YIELD = 0.01  # seconds for which it does so, at most, before it begins one of its own
 TICK = 0.001  # seconds from one look at those that are early to the next; of less uvloop makes 0, and looks always
 TINY = 1e-9  # seconds, for sums of rounded numbers
 
@@ -42,6 +45,8 @@ class Account:
     begins: float = 0.0  # when its next request may begin, in seconds
     served: float = 0.0  # what the allocation had that was served last
     asked: float = 0.0  # when it asked last, in seconds
+    lately: float = 0.0  # its work, of which an e-th is left after a second
+    begun: float = -math.inf  # when its last request began, in seconds
 
     @property
     def is_here(self) -> bool:
@@ -51,6 +56,10 @@ class Account:
     def queue(self, allocation: str) -> Queue:
         """The requests about an allocation; a new one has had no less than the others, and makes up for no pause."""
         return self.queues.setdefault(allocation, Queue(self.served))
+
+    def recent(self, now: float) -> float:
+        """The work that it has begun lately."""
+        return self.lately * math.exp(self.begun - now)
 
     def first(self) -> Queue:
         """The queue that has had least; of equals the one that came first."""
@@ -66,7 +75,8 @@ class Turns:
     Of the keys with requests that wait, the one is next that has had the least work since it began to ask, and of its
     allocations the one that has had the least. So a key waits for what is under way, and not for all that others want.
     Meanwhile a key also begins no more than ``pace`` seconds of work per second, however soon its requests are done:
-    the threads that carry out those of others then find the interpreter free.
+    the threads that carry out those of others then find the interpreter free. For the same reason one that has had
+    much more lately begins nothing while a request of another is under way, for `YIELD` seconds at most.
 
     Source: start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996), by estimated work, for keys and within them.
     """
@@ -122,6 +132,7 @@ class Turns:
             account.under_way += size
             self._under_way += size
             account.begins = max(account.begins, now - AHEAD) + turn.cost / self._pace
+            account.lately, account.begun = account.recent(now) + turn.cost, now
             self._take(account, queue, turn)
             if turn.granted is not None and not turn.granted.done():  # else it is cancelled, and leaves
                 turn.granted.set_result(None)
@@ -133,8 +144,15 @@ class Turns:
         if account.under_way + size > self._share + TINY:
             return False
         if account.begins <= now and account.under_way + size <= max(size, self._beside) + TINY:
-            return True
+            return account.begun + YIELD <= now or not self._yields(account, now)
         return not self._has_others(account, now)
+
+    def _yields(self, account: Account, now: float) -> bool:
+        """Whether a request is under way of a key that has had much less work lately."""
+        if len(self._accounts) == 1:
+            return False
+        own = account.recent(now)
+        return any(one.under_way > TINY and own > HEAVY * one.recent(now) for one in self._accounts.values())
 
     def _has_others(self, account: Account, now: float) -> bool:
         """Whether another key asks, or did so just now."""
@@ -142,8 +160,9 @@ class Turns:
         return any(one.is_here or one.asked > recent for one in self._accounts.values() if one is not account)
 
     def _wake(self, now: float) -> None:
-        """See to it that those begin in time that have begun so much that others would find no time in between."""
-        early = [one.begins - now for one in self._accounts.values() if one.queues and one.begins > now]
+        """See to it that those begin in time that have begun much, or let others go first."""
+        waiting = [one for one in self._accounts.values() if one.queues]
+        early = [when - now for one in waiting for when in (one.begins, one.begun + YIELD) if when > now]
         if early and self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(max(min(early), TICK), self._on_time)
 

@@ -38,6 +38,7 @@ LOG.addHandler(logging.NullHandler())  # else Python prints to standard error, w
 HEAD = "0005"  # version of the tables
 PURGE = "purge"  # work that is owed
 PURGE_AGAIN = 30.0  # seconds until a purge that failed is tried again
+TOGETHER = 50  # rows that SQLite is given at a time: for one by one, the thread needs the interpreter back 50 times
 LOCK_TIMEOUT = 10  # seconds that a transaction waits for the lock of another one
 MIGRATION_LOCK = 4_907_133_402  # number of the PostgreSQL lock under which one process at a time migrates
 #: A server that stops within a transaction must not lock its allocation for ever.
@@ -251,6 +252,8 @@ class Statement:
     def __init__(self, statement: Runnable, lite: Runnable | None = None) -> None:
         compiled: Any = (statement if lite is None else lite).compile(dialect=sqlite.dialect())
         self._statement, self._lite, self._names = statement, compiled.string, compiled.positiontup
+        before, values, row = self._lite.partition(" VALUES ")  # of an insertion
+        self._many = f"{before}{values}{', '.join([row] * TOGETHER)}" if values else ""
 
     def rows(self, connection: sa.Connection, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
         """The rows that a query finds with these values."""
@@ -264,8 +267,12 @@ class Statement:
         driver = lite(connection)
         if driver is None:
             connection.execute(self._statement, rows)
-        else:
-            driver.executemany(self._lite, [[row[name] for name in self._names] for row in rows])
+            return
+        together = len(rows) // TOGETHER * TOGETHER if self._many else 0
+        for first in range(0, together, TOGETHER):
+            some = rows[first : first + TOGETHER]
+            driver.execute(self._many, [row[name] for row in some for name in self._names])
+        driver.executemany(self._lite, [[row[name] for name in self._names] for row in rows[together:]])
 
 
 @cache

@@ -15,6 +15,7 @@ from sqlalchemy import Connection, delete, insert, select
 from evenhand.bandit.saved import DAMAGE
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.core.version import __version__
+from evenhand.service.priority import PRIORITY
 from evenhand.service.store import tables
 from evenhand.service.store.arms import BANDIT, named, numbered
 from evenhand.service.store.events import encode
@@ -57,6 +58,7 @@ def _without_long_lists(value: Any, lines: list[bytes]) -> Any:
     """Plain values with the number of a line in the place of each long list; the lists are added to the lines."""
     if isinstance(value, dict):
         return {name: _without_long_lists(one, lines) for name, one in value.items()}
+    PRIORITY.pause()
     if isinstance(value, list) and len(value) >= LONG:
         lines.append(orjson.dumps(value))
         return {LINE: len(lines) - 1}

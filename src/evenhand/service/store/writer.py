@@ -13,7 +13,7 @@ from sqlalchemy.exc import IntegrityError
 
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.messages.answers import AllocationHealth
-from evenhand.service.priority import LONG
+from evenhand.service.priority import LONG, PRIORITY
 from evenhand.service.store import seals, summaries
 from evenhand.service.store.allocation import Allocation, row_of
 from evenhand.service.store.commands import NO_FEATURES, Answer, Command, FeatureSeconds, feature_seconds
@@ -170,7 +170,8 @@ class Writer:
     def _store_snapshot(self, id: int, snapshot: Snapshot, found: AllocationHealth | None = None) -> None:
         """Write a snapshot, and remove old answers; if that fails, a start takes longer."""
         begun = time.thread_time()
-        packed = snapshot.packed()
+        with PRIORITY.long():
+            packed = snapshot.packed()
         self._snapshot_seconds += time.thread_time() - begun
         failures = (EvenhandError, IntegrityError)  # the latter where it was erased, or another process writes one
         with suppress(*failures), self._database.transaction(writes=True) as connection:
