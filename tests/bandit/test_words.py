@@ -11,6 +11,7 @@ import pytest
 
 from evenhand.bandit import Bandit
 from evenhand.changes import Promise, Reword
+from evenhand.features import Category, Features
 
 WORDS = {"unit": "€", "round_name": "visitors", "arm_name": "films"}
 USUAL = re.compile(r"\b(round|arm)s?\b|of reward\b")
@@ -77,3 +78,19 @@ def test_words_are_saved_and_changed(tmp_path: Path) -> None:
 def test_words_are_checked(words: Any) -> None:
     with pytest.raises(ValueError, match=r"unit must be|unknown key"):
         lived(words)
+
+
+def test_names_of_segments_and_features_stay_as_they_are() -> None:
+    features = Features({"arm of service": Category(["round trip", "one way"])})
+    policy = {"index": "lin_ucb", "fairness": {"kind": "deficit_first", "fractions": 0.0}}
+    bandit = Bandit(["Ida", "Alien"], policy, features=features, segments="arm of service", words=WORDS)
+    bandit.promise({"Ida": 0.5}, segment="round trip", now=0.0)
+    for now in range(20):
+        bandit.decide(
+            {"arm of service": "open return" if now % 5 else "round trip"}, available=["Alien"], now=float(now)
+        )
+    audit = bandit.audit(now=30.0)
+    assert "Ida in the segment round trip is" in audit.verdict
+    assert "over all visitors. It is promised 50% in the segment round trip." in audit.lines[0].reason
+    assert "in the segment round trip" in audit.changes_made[-1].text
+    assert any("arm of service had a value" in one and "20 visitors" in one for one in audit.warnings)

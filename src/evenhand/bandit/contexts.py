@@ -12,7 +12,7 @@ import numpy as np
 from evenhand.bandit.arms import Arms, Available
 from evenhand.bandit.segments import Segments
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError, StateError, shown
+from evenhand.core.errors import EvenhandError, StateError, number_of, shown
 from evenhand.core.state import Array, Mask, Observation
 from evenhand.features import Features
 from evenhand.features.declaration import as_features
@@ -196,7 +196,8 @@ class Contexts:
     def doubts(self, rounds: int) -> list[str]:
         """Features that were often not as they are declared, each in a sentence without the full stop."""
         return [
-            f"{name} {NOTED[note]} {times:,} times in {rounds:,} rounds: declare it anew if that is not meant"
+            f"{name} {NOTED[note]} {number_of(times, 'time')} in {number_of(rounds, 'round')}: declare it anew if that "
+            "is not meant"
             for (name, note), times in sorted(self.counts.items())
             if times > OFTEN * rounds
         ]

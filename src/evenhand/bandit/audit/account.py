@@ -150,7 +150,11 @@ class Account:
 
     @cached_property
     def _masks(self) -> re.Pattern[str] | None:
-        return masks((*self.names, *(group["name"] for group in self.groups)))
+        record, names = self._record, [*self.names, *(group["name"] for group in self.groups)]
+        names += [] if record.segments is None else record.segments.names
+        if record.contexts is not None:
+            names += [*record.contexts.features.situation, *record.contexts.features.arms]
+        return masks(names)
 
     @cached_property
     def history(self) -> History | None:
