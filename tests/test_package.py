@@ -26,6 +26,28 @@ def test_importing_loads_nothing_heavy(statement: str) -> None:
     assert not loaded_by(statement) & {*HEAVY, "numpy"}
 
 
+def test_bandit_makes_few_of_the_classes_that_it_loads() -> None:
+    """Those of the default policy, and of the few records that modules make."""
+    code = """
+import attr._next_gen, dataclasses, sys
+made = {"parts": 0, "records": 0}
+def counted(function, what):
+    def call(*given, **named):
+        made[what] += 1
+        return function(*given, **named)
+    return call
+attr._next_gen.attrs = counted(attr._next_gen.attrs, "parts")
+dataclasses._process_class = counted(dataclasses._process_class, "records")
+import evenhand; evenhand.Bandit
+print(*made.values(), len([one for one in sys.modules if one.startswith("evenhand.")]))
+"""
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    parts, records, modules = map(int, shown.split())
+    assert parts <= 6  # index, evidence, fairness, selection, schedule, hold
+    assert records <= 5  # of 70
+    assert modules <= 60
+
+
 def test_every_public_name_can_be_loaded() -> None:
     assert {"Bandit", "Policy", "compare", "algorithms", "rewards"} <= set(dir(evenhand))
     for name in dir(evenhand):

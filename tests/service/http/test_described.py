@@ -10,6 +10,8 @@ import httpx
 import jsonschema_rs
 import pytest
 
+from evenhand.service.http.app import ROUTERS
+from evenhand.service.http.dependencies import KeyRoute
 from evenhand.service.store import Store
 from tests.service.http.asking import DRINKS, Asking
 
@@ -217,3 +219,11 @@ def test_what_a_missing_reward_means_must_be_said(ask: Asking, options: dict[str
     answer = ask.post(ALL, DRINKS | options)
     assert answer.status_code == 422
     assert fault in answer.json()["detail"]
+
+
+def test_a_start_makes_no_descriptions_of_answers() -> None:
+    """They take a tenth of it, and only a description of the API shows them."""
+    for router in ROUTERS:
+        for route in router.routes:
+            if isinstance(route, KeyRoute):
+                assert (route.response_field, route.response_fields) == (None, {}), route.path

@@ -13,6 +13,7 @@ from pydantic import TypeAdapter
 from evenhand.core.version import __version__
 from evenhand.messages.problem import Problem
 from evenhand.service.http import algorithms, downloads, routes, static
+from evenhand.service.http.dependencies import KeyRoute
 from evenhand.service.http.metrics import Metrics
 from evenhand.service.http.middleware import RequestMiddleware
 from evenhand.service.http.problems import add_exception_handlers
@@ -80,7 +81,7 @@ class _App(FastAPI):
                 version=self.version,
                 description=self.description,
                 tags=self.openapi_tags,
-                routes=self.routes,
+                routes=[one.described() if isinstance(one, KeyRoute) else one for one in self.routes],
             )
             self._describe(self.openapi_schema)
         return self.openapi_schema

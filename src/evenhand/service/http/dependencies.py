@@ -146,8 +146,14 @@ class KeyRoute(APIRoute):
     """A route that needs a key: FastAPI reads a request only after its sender was let in and its body was looked at.
 
     By itself FastAPI would parse a body before it knows who sends it, and would accept repeated names and other JSON
-    that readers treat differently.
+    that readers treat differently. It would also make a validator of every answer, a tenth of the start of a server;
+    answers are not validated, and their descriptions are made when somebody asks for them.
     """
+
+    def __init__(self, path: str, endpoint: Callable[..., Any], **given: Any) -> None:
+        self.described = partial(APIRoute, path, endpoint, **given)
+        responses = {code: about | {"model": None} for code, about in given["responses"].items()}
+        super().__init__(path, endpoint, **given | {"response_model": None, "responses": responses})
 
     def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
         """The function that answers a request."""

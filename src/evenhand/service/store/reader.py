@@ -14,7 +14,7 @@ from evenhand.bandit.saved import DAMAGE
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.service.store import features, tables
 from evenhand.service.store.arms import FORMS, named
-from evenhand.service.store.events import BODIES, KINDS, UPCASTS, VERSION, Event, chained
+from evenhand.service.store.events import KINDS, UPCASTS, VERSION, Event, chained, reader
 
 CHUNK = 5_000  # events per read
 LAST = 2**62  # no event has a later sequence
@@ -149,7 +149,7 @@ def _chain_after(kind: str, body: str, chain: str) -> str:
 def event_of(row: Any, names: Sequence[str]) -> Event:
     """The event of a row of its table, brought up to the present version."""
     label = f"event {row.sequence} ({row.kind})"
-    if row.kind not in BODIES:
+    if row.kind not in KINDS:
         raise StateError(f"{label} has an unknown kind; this version of Evenhand knows {', '.join(KINDS)}")
     if row.version > VERSION:
         raise StateError(f"{label} has version {row.version}; this version of Evenhand reads up to {VERSION}")
@@ -174,6 +174,6 @@ def event_of(row: Any, names: Sequence[str]) -> Event:
 def _body(kind: str, text: str, names: Sequence[str]) -> Any:
     """The body of an event, with the names of arms in place of their numbers."""
     if kind == "change":  # its types are those of the change, in which arms have names
-        return BODIES[kind].validate_python(named(FORMS[kind], json.loads(text), names), strict=True)
-    body = BODIES[kind].validate_json(text, strict=True)
+        return reader(kind).validate_python(named(FORMS[kind], json.loads(text), names), strict=True)
+    body = reader(kind).validate_json(text, strict=True)
     return named(FORMS[kind], body, names) if kind in FORMS else body
