@@ -648,9 +648,6 @@ class Bandit:
         Returns:
             The answer; printed, it is sentences.
 
-        Raises:
-            EvenhandError: an argument is out of range.
-
         Example:
             >>> bandit = Bandit(["tea", "coffee"], "fucb", fractions=0.3)
             >>> for round in range(200):

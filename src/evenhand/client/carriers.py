@@ -158,9 +158,6 @@ class Client(_Methods, run=_at_once):
         clock: returns the time in seconds.
         notice: called once per call, from another thread, if it has no answer after a second.
 
-    Raises:
-        EvenhandError: an argument is out of range.
-
     Example:
         >>> def service(request):
         ...     decision = {"id": "1", "round": 1, "time": "2026-09-21T14:13:20.000000Z", "version": 0}
@@ -226,9 +223,6 @@ class AsyncClient(_Methods, run=_awaited):
 
     Args:
         sleep: waits for some seconds; None for asyncio's.
-
-    Raises:
-        EvenhandError: an argument is out of range.
 
     Example:
         >>> import asyncio

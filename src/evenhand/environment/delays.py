@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from attrs import field
+from attrs import field, fields
 from numpy.typing import NDArray
 
 from evenhand.core import validate
@@ -130,9 +130,20 @@ def _of(values: NDArray[Any], arm: Arms) -> NDArray[Any]:
     return chosen
 
 
+@frozen(eq=False)
+class _ByArm(Delay):
+    """Delays with parameters of one number, or one per arm."""
+
+    def check(self, arms: int) -> None:
+        """One number, or one per arm."""
+        for one in fields(type(self)):
+            if isinstance(value := getattr(self, one.name), np.ndarray):
+                validate.one_per_arm(one.name, value, arms)
+
+
 @part("feedback", "fixed")
 @frozen(eq=False)
-class Fixed(Delay):
+class Fixed(_ByArm):
     """The same delay for every play.
 
     Args:
@@ -152,10 +163,6 @@ class Fixed(Delay):
 
     traits = FeedbackTraits()
 
-    def check(self, arms: int) -> None:
-        """One delay, or one per arm."""
-        validate.one_per_arm("delay", self.delay, arms)
-
     def quantile(self, level: Array, arm: Arms, reward: NDArray[Any]) -> Array:
         """The arm's delay."""
         return np.broadcast_to(_of(self.delay, arm), arm.shape)
@@ -163,7 +170,7 @@ class Fixed(Delay):
 
 @part("feedback", "geometric")
 @frozen(eq=False)
-class Geometric(Delay):
+class Geometric(_ByArm):
     """The number of trials up to the first success: 1, 2, …; ``P(D = d) = p (1 − p)^(d−1)``.
 
     Args:
@@ -181,10 +188,6 @@ class Geometric(Delay):
 
     rules = singly
 
-    def check(self, arms: int) -> None:
-        """One probability, or one per arm."""
-        validate.one_per_arm("success", self.success, arms)
-
     def quantile(self, level: Array, arm: Arms, reward: NDArray[Any]) -> Array:
         """``max(⌈ln(1 − u)/ln(1 − p)⌉, 1)``."""
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -194,7 +197,7 @@ class Geometric(Delay):
 
 @part("feedback", "pareto")
 @frozen(eq=False)
-class Pareto(Delay):
+class Pareto(_ByArm):
     """α-Pareto of type I with minimum 1, rounded down to whole rounds: ``P(D ≥ d) = d^−α``.
 
     Args:
@@ -212,10 +215,6 @@ class Pareto(Delay):
 
     rules = singly
 
-    def check(self, arms: int) -> None:
-        """One tail, or one per arm."""
-        validate.one_per_arm("tail", self.tail, arms)
-
     def quantile(self, level: Array, arm: Arms, reward: NDArray[Any]) -> Array:
         """``max(⌈(1 − u)^(−1/α)⌉ − 1, 1)``."""
         with np.errstate(divide="ignore", over="ignore"):
@@ -225,7 +224,7 @@ class Pareto(Delay):
 
 @part("feedback", "packet_loss")
 @frozen(eq=False)
-class PacketLoss(Delay):
+class PacketLoss(_ByArm):
     """A reward is known at once, or never.
 
     Args:
@@ -243,10 +242,6 @@ class PacketLoss(Delay):
 
     rules = singly
 
-    def check(self, arms: int) -> None:
-        """One probability, or one per arm."""
-        validate.one_per_arm("received", self.received, arms)
-
     def quantile(self, level: Array, arm: Arms, reward: NDArray[Any]) -> Array:
         """0 up to the probability, inf beyond."""
         received = _of(self.received, arm)
@@ -255,7 +250,7 @@ class PacketLoss(Delay):
 
 @part("feedback", "uniform")
 @frozen(eq=False)
-class Uniform(Delay):
+class Uniform(_ByArm):
     """Any whole number of rounds from ``low`` to ``high``, all equally likely.
 
     Args:
@@ -281,11 +276,6 @@ class Uniform(Delay):
             raise EvenhandError(
                 f"must be at least low, got low = {self.low.tolist()}, high = {self.high.tolist()}", "high"
             )
-
-    def check(self, arms: int) -> None:
-        """One range, or one per arm."""
-        validate.one_per_arm("low", self.low, arms)
-        validate.one_per_arm("high", self.high, arms)
 
     def quantile(self, level: Array, arm: Arms, reward: NDArray[Any]) -> Array:
         """``low + ⌈u n⌉ − 1`` with n the number of values."""

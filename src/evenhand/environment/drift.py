@@ -23,10 +23,7 @@ class DriftingRewards(Rewards):
 
     traits = RewardTraits(in_hindsight=True, binary=True, drifting=True)
 
-    @property
-    def range(self) -> tuple[float, float]:
-        """(0, 1)."""
-        return UNIT
+    range = UNIT
 
     @abstractmethod
     def means_at(self, rows: NDArray[np.intp]) -> Array:

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from attrs import field
+from attrs.converters import optional
 from numpy.typing import NDArray
 
 from evenhand.core import validate
@@ -141,10 +142,7 @@ class Bernoulli(Rewards):
         """A number for each arm."""
         return RewardRules(binary=True, chances=self.means)
 
-    @property
-    def range(self) -> tuple[float, float]:
-        """(0, 1)."""
-        return UNIT
+    range = UNIT
 
     def draw(self, rng: np.random.Generator, rows: NDArray[np.intp], lanes: int) -> NDArray[Any]:
         """0/1 rewards as booleans, (rounds, lanes, arms)."""
@@ -194,14 +192,6 @@ class Gaussian(Rewards):
         return noise
 
 
-def _shape(value: Sequence[float] | Array | None) -> Array | None:
-    return None if value is None else validate.positives(value)
-
-
-def _means(value: Sequence[float] | Array | None) -> Array | None:
-    return None if value is None else validate.units(value)
-
-
 @part("rewards", "beta")
 @frozen(eq=False)
 class Beta(Rewards):
@@ -227,9 +217,9 @@ class Beta(Rewards):
     Source: Fang et al. 2022, section 6.1, setting 5 (by means).
     """
 
-    a: Array | None = field(default=None, converter=_shape)
-    b: Array | None = field(default=None, converter=_shape)
-    _means: Array | None = field(default=None, converter=_means, alias="means")
+    a: Array | None = field(default=None, converter=optional(validate.positives))
+    b: Array | None = field(default=None, converter=optional(validate.positives))
+    _means: Array | None = field(default=None, converter=optional(validate.units), alias="means")
 
     def __attrs_post_init__(self) -> None:
         if (self.a is None) != (self.b is None) or (self.a is None) == (self._means is None):
@@ -248,10 +238,7 @@ class Beta(Rewards):
             return np.asarray(self._means)
         return np.asarray(self.a / (self.a + self.b))
 
-    @property
-    def range(self) -> tuple[float, float]:
-        """(0, 1)."""
-        return UNIT
+    range = UNIT
 
     def draw(self, rng: np.random.Generator, rows: NDArray[np.intp], lanes: int) -> NDArray[Any]:
         """Beta rewards, (rounds, lanes, arms)."""
@@ -440,10 +427,7 @@ class Winners(Rewards):
         """The probabilities, (arms,)."""
         return self.probabilities
 
-    @property
-    def range(self) -> tuple[float, float]:
-        """(0, 1)."""
-        return UNIT
+    range = UNIT
 
     def draw(self, rng: np.random.Generator, rows: NDArray[np.intp], lanes: int) -> NDArray[Any]:
         """0/1 rewards as booleans, (rounds, lanes, arms)."""

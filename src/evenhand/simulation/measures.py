@@ -230,12 +230,8 @@ class BoundViolation(Metric):
         return _largest(np.maximum(owed(floors, rounds, plays), -owed(caps, rounds, plays)))
 
 
-class _ByMerit(Metric):
-    """A sum over the rounds, compared with the fair shares by merit."""
-
-    def applies(self, baseline: Baseline) -> bool:
-        """Where there is a merit."""
-        return baseline.merits is not None
+class _Sum(Metric):
+    """A sum over the rounds."""
 
     def start(self, run: Run) -> Array:
         """The sum so far, (lanes,)."""
@@ -244,6 +240,14 @@ class _ByMerit(Metric):
     def value(self, memory: Array, run: Run) -> Array:
         """The sum so far."""
         return memory
+
+
+class _ByMerit(_Sum):
+    """A sum compared with the fair shares by merit."""
+
+    def applies(self, baseline: Baseline) -> bool:
+        """Where there is a merit."""
+        return baseline.merits is not None
 
 
 @measure
@@ -313,20 +317,8 @@ class AdversarialRegret(Metric):
         return np.asarray(best.sum(axis=-1) - run.reward)
 
 
-class _Dynamic(Metric):
-    """A sum over the rounds, compared with the best expected reward of each round."""
-
-    def start(self, run: Run) -> Array:
-        """The sum so far, (lanes,)."""
-        return np.zeros(run.lanes)
-
-    def value(self, memory: Array, run: Run) -> Array:
-        """The sum so far."""
-        return memory
-
-
 @measure
-class DynamicRegret(_Dynamic):
+class DynamicRegret(_Sum):
     """Regret against the best arms of every round, where means change."""
 
     name, label, unit = "dynamic_regret", "dynamic regret", "reward"
@@ -345,7 +337,7 @@ class DynamicRegret(_Dynamic):
 
 
 @measure
-class DynamicRRegret(_Dynamic):
+class DynamicRRegret(_Sum):
     """Regret against the best policy that gives every arm its share in every round, where means change."""
 
     name, label, unit = "dynamic_r_regret", "dynamic r-regret", "reward"

@@ -65,9 +65,6 @@ def rounds_until_known(means: Sequence[float] | Array, delta: float = 0.05, frac
     Returns:
         Rounds.
 
-    Raises:
-        EvenhandError: an argument is out of range.
-
     Example:
         >>> [round(rounds_until_known([0.3, 0.2, 0.1], 0.05, share)) for share in (0.0, 0.1, 0.3)]
         [420, 439, 565]

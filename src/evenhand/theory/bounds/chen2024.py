@@ -155,9 +155,6 @@ def linear_fairness_instances(rounds: int, without: str = "minimum") -> tuple[In
         The two instances, and the least that their expected fairness regrets over T rounds add up to, for two plays per
         round and without delay.
 
-    Raises:
-        EvenhandError: an argument is out of range.
-
     Example:
         >>> one, other, least = linear_fairness_instances(100, "lipschitz")
         >>> one.means.round(3).tolist(), other.means.round(3).tolist(), round(least, 2)

@@ -66,9 +66,6 @@ def ars_ucb_constant(
         c* ≥ 0, a regret; inf where the theorem says nothing: for α ≤ 4, where f breaks its condition (ii), or beyond
         the largest float.
 
-    Raises:
-        EvenhandError: an argument is out of range.
-
     Example:
         >>> ars_ucb_constant(arms=3, exploration=5.0, late_mean=0.0, late_variance=0.0)
         152.0
@@ -140,9 +137,6 @@ def ars_exp3_regret(rounds: Numbers, arms: int, delay: float, exponent: float = 
     Returns:
         The bound on the regret, in the shape of ``rounds``; it may exceed T, what no policy can lose.
 
-    Raises:
-        EvenhandError: an argument is out of range.
-
     Example:
         >>> round(float(ars_exp3_regret(1000, arms=2, delay=10)), 1)  # 135 choices, the last of 11 rounds
         3162.4
@@ -175,9 +169,6 @@ def ars_exp3_doubling_regret(
 
     Returns:
         The bound on the regret; it may exceed T, what no policy can lose.
-
-    Raises:
-        EvenhandError: an argument is out of range.
 
     Example:
         >>> ars_exp3_doubling_regret(1000, arms=2, delay=10) == float(ars_exp3_regret(1000, arms=2, delay=10))
