@@ -64,8 +64,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Of a test marked `covering` the main run takes combinations with every value of every parameter."""
     groups: dict[str, list[tuple[pytest.Item, set[tuple[str, int]]]]] = {}
     for item in items:
-        if item.get_closest_marker("covering") and not item.get_closest_marker("slow"):
-            values = {(name, id(value)) for name, value in vars(item)["callspec"].params.items()}
+        call = vars(item).get("callspec")  # of a test with parameters
+        if call and item.get_closest_marker("covering") and not item.get_closest_marker("slow"):
+            values = {(name, id(value)) for name, value in call.params.items()}
             groups.setdefault(item.nodeid.partition("[")[0], []).append((item, values))
     for group in groups.values():
         open_values = set[tuple[str, int]]().union(*(values for _, values in group))

@@ -27,6 +27,9 @@ from evenhand.policy.selection import DependentRounding
 from evenhand.policy.shares import proportional
 from tests.policy.situations import rounds_of
 
+#: Every value of every parameter; `nox -s slow` runs all combinations.
+pytestmark = pytest.mark.covering
+
 LANES = 20
 
 

@@ -54,6 +54,9 @@ from evenhand.policy.hold import GeometricSize, PowerSize
 from evenhand.policy.merit import Linear, Merit, Power
 from evenhand.policy.schedule import PhasedElimination
 
+#: Every value of every parameter; `nox -s slow` runs all combinations.
+pytestmark = pytest.mark.covering
+
 ROUNDS = 320
 MISLEADING = ("0.07", "0.24", "0.04", "0.05", "0.1")  # 0.07 · 100 and 0.24 · 25 are not whole numbers in floats
 EQUAL = ("0.19", "0.19", "0.19", "0.19", "0.19")

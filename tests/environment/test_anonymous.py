@@ -33,6 +33,9 @@ from evenhand.feedback import (
     RandomDelay,
 )
 
+#: Every value of every parameter; `nox -s slow` runs all combinations.
+pytestmark = pytest.mark.covering
+
 SIGMAS = 5.0  # a frequency is off by more with a chance below 1e-6
 LANES, ARMS = 3, 4
 LAST = float(np.nextafter(1.0, 0.0))  # the largest number that chance can give

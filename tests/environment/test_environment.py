@@ -36,6 +36,9 @@ from evenhand.rewards import Bernoulli, Beta, Categorical, Gaussian, Rewards, Ta
 from evenhand.simulation.checks import ENVIRONMENT_CHECKS
 from evenhand.simulation.measures import MEASURES
 
+#: Every value of every parameter; `nox -s slow` runs all combinations.
+pytestmark = pytest.mark.covering
+
 BLANK = float("nan")
 ROUNDS, LANES = 60, 3
 

@@ -20,6 +20,9 @@ from evenhand.policy.evidence import Optimistic, Pessimistic
 from evenhand.policy.merit import Linear, Merit, Power, Softmax, Tabulated, Threshold
 from evenhand.policy.schedule import Elimination
 
+#: Every value of every parameter; `nox -s slow` runs all combinations.
+pytestmark = pytest.mark.covering
+
 ROUNDING = 1e-13  # of a ratio, which is at most 1
 
 

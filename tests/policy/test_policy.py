@@ -59,6 +59,9 @@ from evenhand.policy.selection import Categorical, DependentRounding, Selection,
 from evenhand.policy.virtual_queue import VirtualQueue
 from evenhand.policy.weights import ExponentialWeights
 
+#: Every value of every parameter; `nox -s slow` runs all combinations.
+pytestmark = pytest.mark.covering
+
 SHARES: Any = [0.2, 0.1, 0.05]
 SQUARES = HoldFor(PowerSize(2.0))
 

@@ -26,6 +26,9 @@ from evenhand.policy.merit import Linear
 from evenhand.policy.schedule import Elimination, ForcedStart, NoSchedule, PhasedElimination, Quotas
 from evenhand.policy.selection import Categorical, DependentRounding, Selection, SystematicSampling, TopM
 
+#: Every value of every parameter; `nox -s slow` runs all combinations.
+pytestmark = pytest.mark.covering
+
 ARMS = 4
 
 

@@ -23,6 +23,9 @@ from evenhand.studies.sweep import sweep
 from evenhand.theory.baseline import baseline_of
 from tests.simulation.test_simulate import same
 
+#: Every value of every parameter; `nox -s slow` runs all combinations.
+pytestmark = pytest.mark.covering
+
 ARMS = ("tea", "coffee", "mate")
 PEOPLE = Features({"country": Category(["DE", "FR"]), "age": Number(0, 100), "new": Flag()})
 SEGMENTS: dict[str, Any] = {"country": "country", "age": {"feature": "age", "cuts": [30, 65]}, "new": "new"}

@@ -35,6 +35,9 @@ from evenhand.studies.study import Study
 from evenhand.studies.sweep import sweep
 from tests.simulation.test_simulate import same
 
+#: Every value of every parameter; `nox -s slow` runs all combinations.
+pytestmark = pytest.mark.covering
+
 NAMES = ("tea", "milk", "cocoa", "mate")
 MEANS = [0.9, 0.5, 0.4, 0.2]
 WORLD = Environment(Bernoulli(MEANS), names=NAMES, fractions=[0.1, 0.2, 0.0, 0.1])

@@ -50,6 +50,9 @@ from evenhand.theory.bounds import (
     ucb1_regret,
 )
 
+#: Every value of every parameter; `nox -s slow` runs all combinations.
+pytestmark = pytest.mark.covering
+
 LN = math.log(1000)
 CONSTANT = 1 + math.pi**2 / 3
 

@@ -21,6 +21,9 @@ from evenhand.theory.achievable import GAP
 from evenhand.theory.oracle import fair_shares, merits_of, optimal, optimal_fair, optimal_penalized
 from tests.theory.availability_sets import listed
 
+#: Every value of every parameter; `nox -s slow` runs all combinations.
+pytestmark = pytest.mark.covering
+
 KINDS = ["always", "independent", "joint", "logged"]
 METHODS = ["auto", "reduced", "dual"]
 # HiGHS meets every constraint to 1e-7; what missing it is gains is its price, and no price exceeds the range of the

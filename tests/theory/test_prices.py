@@ -11,6 +11,9 @@ from evenhand.policy.claim import Group
 from evenhand.theory.bounded import Bounds, best_bounded, bounds_of, price_of_bounds, range_of_price
 from evenhand.theory.prices import cost_interval
 
+#: Every value of every parameter; `nox -s slow` runs all combinations.
+pytestmark = pytest.mark.covering
+
 NORTH = Group(name="north", arms=[0, 1], at_least=0.4, at_most=None)
 SLEEPING = Joint([[1, 1, 1, 0], [0, 1, 1, 1], [1, 1, 0, 1]], [0.5, 0.3, 0.2])
 

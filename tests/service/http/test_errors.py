@@ -363,6 +363,7 @@ def test_allocations_without_sense(ask: Asking, changed: dict[str, Any]) -> None
     assert ask.get(ALL).json()["allocations"] == []
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("algorithm", ["fucb", "lfg", "fcucb_d", "exp3", "thompson", "t_fucb", "clw"])
 @pytest.mark.parametrize(
     "value",

@@ -72,6 +72,9 @@ from tests.algorithms.test_strands import run
 from tests.algorithms.test_trace import IN_TURN, RECORDED
 from tests.thinned import thinned
 
+#: Every value of every parameter; `nox -s slow` runs all combinations.
+pytestmark = pytest.mark.covering
+
 SHARES = [0.1, 0.2, 0.05, 0.0]
 POLICIES: dict[str, Policy] = {
     "fucb": fucb(SHARES),
