@@ -64,7 +64,7 @@ WRAPPERS: dict[str, tuple[Callable[[Any], PolicyPart], type[PolicyPart], type[Po
 }
 #: Members that a wrapper answers by itself, from what it wraps or not at all.
 OWN = {"traits", "score", "select", "propensity", "fractions", "promises", "rules", "floor", "exploring", "in_place"}
-OWN |= {"leading", "after_reward"}  # quicker ways to what others do
+OWN |= {"leading", "best", "after_reward"}  # quicker ways to what others do
 
 
 def members(base: type) -> list[str]:

@@ -40,6 +40,7 @@ from evenhand.algorithms import (
 )
 from evenhand.core.parts import build, plain
 from evenhand.core.state import ALL_AVAILABLE, Decision, Observation, State, Unit
+from evenhand.policy.accounts import BILLION, Accounts
 from evenhand.policy.claim import Fairness, Shares
 from evenhand.policy.fairness import (
     DeficitBonus,
@@ -50,7 +51,8 @@ from evenhand.policy.fairness import (
     NoPromise,
 )
 from evenhand.policy.hold import EveryRound, HoldFor, PowerSize, RandomEnds
-from evenhand.policy.index import UCB, BetaSample, EmpiricalMean, Index
+from evenhand.policy.index import FEW, UCB, BetaSample, EmpiricalMean, Index
+from evenhand.policy.kl import KLUCB
 from evenhand.policy.merit import Linear
 from evenhand.policy.mixing import OnePhase
 from evenhand.policy.part import Traits
@@ -662,3 +664,57 @@ def test_availability_that_is_neither_true_nor_false_is_refused(available: Any) 
 def test_a_name_that_is_no_string_is_refused() -> None:
     with pytest.raises(EvenhandError, match=r"^name must be a string, got 3$"):
         Policy(name=3)  # type: ignore[arg-type]
+
+
+# --- One arm of a single lane -----------------------------------------------------------------------------------------
+
+SINGLE = {
+    "ucb1": ucb1(),
+    "optimistic": Policy(UCB(evidence="optimistic")),
+    "clipped": Policy(UCB(1.5, clip=True)),
+    "played": Policy(UCB(clock="played")),
+    "evidence": Policy(UCB(clock="evidence")),
+    "thompson": thompson(),
+    "prior": Policy(BetaSample(prior=[(1.0, 2.0), (3.0, 1.0), (0.5, 0.5), (2.0, 2.0)])),
+    "mean": Policy(EmpiricalMean()),
+    "kl": Policy(KLUCB()),
+    "fucb": fucb([*SHARES, 0.3]),
+    "tolerant": fucb([0.2], tolerance=1.5),
+    "f_ts": Policy(BetaSample(), DeficitFirst([0.25])),
+}
+FOUR = ("prior", "fucb")  # which are for four arms
+
+
+@pytest.mark.parametrize(
+    ("name", "arms"), [(name, arms) for name in SINGLE for arms in (4, FEW + 1) if arms == 4 or name not in FOUR]
+)
+def test_one_arm_of_a_single_lane_is_chosen_as_by_its_claim(name: str, arms: int) -> None:
+    policy, chance = SINGLE[name], rng(arms)
+    state, whole = policy.start(arms=arms), Observation(np.ones(arms, dtype=bool))
+    for round in range(300):
+        if round == 100:
+            carried = np.array([0.0, -2.0, 3.0] + [0.0] * (arms - 3)) * BILLION
+            nothing = np.zeros(arms)
+            state.begun = Accounts(np.full(arms, 90.0), state.tally.pulls.copy(), carried, nothing)
+        if round == 200:
+            state.begun = Accounts.opened((arms,))
+        decision, claimed = (policy.choose(state, seen, rng(round)) for seen in (ALL_AVAILABLE, whole))
+        assert policy._plan.single
+        assert decision.places == claimed.played.nonzero()[0].tolist()
+        assert decision.played.tolist() == claimed.played.tolist()
+        assert (decision.propensities is None) == (claimed.propensities is None)
+        policy.apply(state, decision)
+        if chance.random() < 0.7:
+            rewards = decision.played * chance.choice([0.0, 0.25, 0.5, 1.0])
+            policy.observe(state, Feedback(decision.played * 1.0, rewards), chance)
+    assert state.tally.pulls.sum() == 300.0
+
+
+def test_nothing_is_drawn_for_scores_that_do_not_count_but_where_it_is_drawn_otherwise() -> None:
+    policy, generators = SINGLE["f_ts"], (rng(1), rng(1))
+    state = policy.start(arms=4)
+    for _ in range(40):
+        for one, able in zip(generators, (None, np.ones(4, dtype=bool)), strict=True):
+            decision = policy.choose(state, Observation(able), one)
+        policy.apply(state, decision)
+    assert generators[0].random() == generators[1].random()  # a simulation of one lane goes on with the same numbers

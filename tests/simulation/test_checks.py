@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -67,11 +67,9 @@ def first_arms(played: Mask, number: int) -> Mask:
 class Skipping(Policy):
     """Counts every round twice."""
 
-    def apply(
-        self, state: State, decision: Decision, given: Container[str] = (), places: Sequence[int] | None = None
-    ) -> None:
+    def apply(self, state: State, decision: Decision, given: Container[str] = ()) -> None:
         state.round += 1
-        super().apply(state, decision, given, places)
+        super().apply(state, decision, given)
 
 
 class Modest(Policy):
@@ -87,10 +85,8 @@ class Modest(Policy):
 class Boasting(Policy):
     """Counts every play twice."""
 
-    def apply(
-        self, state: State, decision: Decision, given: Container[str] = (), places: Sequence[int] | None = None
-    ) -> None:
-        super().apply(state, decision, given, places)
+    def apply(self, state: State, decision: Decision, given: Container[str] = ()) -> None:
+        super().apply(state, decision, given)
         state.tally.pulls += decision.played
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from evenhand.bandit.contexts import Notes, Pull, Seen
     from evenhand.messages.requests import Round
 
+same = lru_cache(1 << 12)(ArmPropensity)  # that are the same in most rounds, and made once
 HELD = 1 << 22  # numbers of the features of rounds that are decided together, 32 MiB; of many arms each has as many
 
 
@@ -53,26 +55,29 @@ def decide(
     if estimate and record.contexts is not None and record.policy.estimates:
         raise _not_estimated(record)
     decision = (_after_silence if silent else chosen)(record, observation, state)
-    names, places, round = record.arms.names, decision.played.nonzero()[0].tolist(), decision.round
-    if len(places) > 1:
-        places.sort(key=decision.inclusion.item, reverse=True)  # stable: equal ones stay in the order of the arms
+    names, places, round = record.arms.names, decision.places, decision.round
+    if places is None:
+        decision.places = places = decision.played.nonzero()[0].tolist()
+        if len(places) > 1:
+            places.sort(key=decision.inclusion.item, reverse=True)  # stable: equal ones stay in the order of the arms
     known: Propensities | None = None
     if estimate:
         seed, listed = (record.seed, round), _listed(able, names)
         known = propensities(record.policy, record.state, able.mask, decision, record.arms.place, seed, listed)
     chances, least = decision.propensities, 0.0
-    if chances is not None and able.size > 1 and (chances.item(places[0]) < 1.0 or len(places) > 1):
+    if chances is not None and able.size > 1 and (len(places) > 1 or chances.item(places[0]) < 1.0):
         among = chances if able.mask is None else chances[able.arms]
         least = float(among.item(among.argmin()))
     pull = None if record.contexts is None else record.contexts.pull(observation, places, noted)
     scale = None if decision.spread is None else record.policy.fairness.scale(state)
     apply(record, decision, places, able, now, (), least, chances, pull=pull)
-    if chances is not None:
-        played = [ArmPropensity(names[place], float(chances.item(place)), 0.0) for place in places]
-    elif known is not None:
+    if known is not None:
         played = [known[names[place]] for place in places]
+    elif chances is None:
+        played = [same(names[place], None, None) for place in places]
     else:
-        played = [ArmPropensity(names[place], None, None) for place in places]
+        make = ArmPropensity if least else same
+        played = [make(names[place], float(chances.item(place)), 0.0) for place in places]
     if facts is not None:
         recorded = {
             "available": None if available is None else _listed(able, names),
@@ -221,7 +226,7 @@ def apply(
     ``least`` is the smallest chance of an available arm, and ``chances``, (arms,), has those of the arms that play. A
     decision from before there were sums for differences does not count in them. ``pull`` has its features.
     """
-    record.policy.apply(record.state, decision, given, places)
+    record.policy.apply(record.state, decision, given)
     if pull is not None and record.contexts is not None:
         record.contexts.decided(decision.round, pull, places, record.policy.contextual)
     scores, index = record.scores, UNCOUNTED

@@ -112,7 +112,7 @@ def _count(record: Record, plays: Array, sums: Array, scaled: Array, source: str
     state.tally.received += plays
     state.tally.rewards += scaled
     state.rounds_before += float(plays.sum()) / state.plays
-    state.begun.plays += plays
+    state.begun.plays = state.begun.plays + plays
     record.statistics.learned_plays += plays
     record.statistics.learned_sums += sums
     record.sources = (*record.sources, source)

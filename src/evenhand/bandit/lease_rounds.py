@@ -444,6 +444,7 @@ def _recount(record: Record, lease: Lease, change: Array, returned: int = 0) -> 
     begun, later = record.state.begun, sorted(lease.granted)
     record.policy.advance(record.state, change, -float(returned), later)
     record.state.tally.pulls += change
+    begun.plays = begun.plays.copy()
     begun.plays[later] += change[later]
     for place in later:
         _credit(record, place, lease.granted[place], -int(change[place]), returned)
@@ -457,8 +458,10 @@ def _credit(record: Record, place: int, share: float, plays: int, rounds: int) -
     if share == 0.0:
         return
     begun = record.state.begun
-    account = begun.carried if record.promised[place] else begun.waiting
+    name = "carried" if record.promised[place] else "waiting"
+    account = getattr(begun, name).copy()
     account[place] += plays * BILLION - np.rint(share * rounds * BILLION)
+    setattr(begun, name, account)
     record.ledger.give_back(place, plays)
 
 
@@ -473,7 +476,7 @@ def record_return(record: Record, lease: Lease) -> None:
     _recount(record, lease, lease.reserved(arms) - before, unplayed)
     earlier = np.ones(arms, dtype=bool)
     earlier[sorted(lease.granted)] = False
-    record.state.begun.rounds += unplayed * earlier
+    record.state.begun.rounds = record.state.begun.rounds + unplayed * earlier
     record.returned += unplayed
     record.statistics.missed -= unplayed * np.logical_not(_grown(lease.available, arms))
     later = np.arange(arms) >= len(lease.available)  # arms that were added since, before which the rounds were counted

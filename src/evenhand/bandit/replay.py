@@ -79,7 +79,7 @@ def replay_decision(
     inclusion[places] = 1.0 if propensity is None else propensity
     if silent:
         record.learn_rewards([], [], [], given)
-    decision = Decision(round, played, None, able.mask, inclusion)
+    decision = Decision(round, played, None, able.mask, inclusion, places=places)
     if spread is not None:
         decision.spread = np.array([spread])
     if record.contexts is not None:

@@ -121,6 +121,7 @@ class Decision:
     scores: Array | None = None  # (…, arms) that were compared; None: no part asks for them
     situation: Array | None = None  # (…, d) as observed; None: the policy goes by no features
     arms: Array | None = None  # (…, arms, d_arm) as observed
+    places: list[int] | None = None  # of the arms that play in a single lane; None: not known yet
 
 
 @dataclass(slots=True)

@@ -111,7 +111,8 @@ class Decision(Answer):
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the arms that play."""
-        return tuple([one.arm for one in self.arms])
+        arms = self.arms
+        return (arms[0].arm,) if len(arms) == 1 else tuple([one.arm for one in arms])  # the first, quicker, is usual
 
 
 @dataclass(frozen=True)

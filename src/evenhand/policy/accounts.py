@@ -14,7 +14,7 @@ BILLION = 1e9  # what is due is counted in billionths of a play
 BILLIONS = np.array(BILLION)  # for arrays, as a number would be made one in every round
 
 
-def owed(fractions: Any, rounds: Any, pulls: Any, carried: Any = 0.0, whole: bool = False) -> Any:
+def owed(fractions: Any, rounds: Any, pulls: Any, carried: Any = None, whole: bool = False) -> Any:
     """The plays still owed to each arm: ``C + r_i n − N_i``; negative where an arm is ahead.
 
     Worked out afresh from n, never by adding r up, and in whole billionths of a play. So 0.07 · 100 − 7 is 0, and equal
@@ -24,7 +24,7 @@ def owed(fractions: Any, rounds: Any, pulls: Any, carried: Any = 0.0, whole: boo
         fractions: (…, arms), promised share of the rounds of each arm; or all of them a number, for a single arm.
         rounds: n, the rounds over which the share is due; a number, or (…, arms).
         pulls: (…, arms), plays so far.
-        carried: C, what was owed when the promise began, in whole billionths of a play.
+        carried: C, what was owed when the promise began, in whole billionths of a play; None for nothing.
         whole: whether to leave the result in billionths, which compare alike.
 
     Returns:
@@ -38,7 +38,8 @@ def owed(fractions: Any, rounds: Any, pulls: Any, carried: Any = 0.0, whole: boo
         (1.0, 1000000000.0)
     """
     nearest, unit = (round, BILLION) if isinstance(pulls, float) else (np.rint, BILLIONS)
-    behind = nearest(fractions * rounds * unit) + carried - pulls * unit
+    due = nearest(fractions * rounds * unit)
+    behind = (due if carried is None else due + carried) - pulls * unit
     return behind if whole else behind / unit
 
 
@@ -58,12 +59,15 @@ class Accounts:
     @classmethod
     def opened(cls, shape: Shape) -> Accounts:
         """Accounts that begin with round 1 and nothing owed."""
-        return cls(*np.zeros((4, *shape)))
+        nothing = np.zeros(shape)
+        nothing.setflags(write=False)  # as all four are this one, by which `owed` knows them
+        return cls(nothing, nothing, nothing, nothing)
 
-    def owed(self, shares: Any, rounds: Any, plays: Array) -> Array:
+    def owed(self, shares: Any, rounds: Any, plays: Array, whole: bool = False) -> Array:
         """(…, accounts), the plays behind these promises after so many rounds, in which there were these plays."""
-        behind: Array = owed(shares, 1.0 * rounds - self.rounds, plays - self.plays, self.carried)
-        return behind
+        if self.rounds is self.plays is self.carried:
+            return owed(shares, 1.0 * rounds, plays, whole=whole)  # type: ignore[no-any-return]
+        return owed(shares, 1.0 * rounds - self.rounds, plays - self.plays, self.carried, whole)  # type: ignore[no-any-return]
 
     def owed_exactly(self, shares: Array, rounds: Array | int, plays: Array) -> Array:
         """The same in whole billionths of a play; a share that is NaN counts as 0."""

@@ -48,11 +48,10 @@ class Shares(Claim):
     """
 
 
-def deficits(fractions: Array, rounds: int, state: State) -> Array:
+def deficits(fractions: Array, rounds: int, state: State, whole: bool = False) -> Array:
     """The plays owed to each arm, its deficit, after ``rounds`` rounds, counted from when its promise began."""
-    begun, pulls = state.begun, state.tally.pulls
-    deficit: Array = owed(fractions, rounds, pulls) if begun is None else begun.owed(fractions, rounds, pulls)
-    return deficit
+    account = owed if state.begun is None else state.begun.owed
+    return account(fractions, rounds, state.tally.pulls, whole=whole)  # type: ignore[no-any-return]
 
 
 def spread(score: Array, available: Mask | None) -> Array:
@@ -169,6 +168,17 @@ class Fairness(PolicyPart, ABC):
         Raises:
             EvenhandError: it cannot.
         """
+
+    def ahead(self, state: State) -> int | None:
+        """The arm that `claim` would place before all others whatever the scores are, all arms being available.
+
+        Args:
+            state: of a single lane; read, never changed.
+
+        Returns:
+            Its place; None where the scores decide. A part that overrides `claim` overrides this with it, if it can.
+        """
+        return None
 
     @abstractmethod
     def claim(self, score: Array, state: State) -> Claim:

@@ -105,6 +105,10 @@ class _Plan:
     known: str
     contextual: bool
     scaled: bool  # whether a part needs the scores or their spread
+    single: bool  # whether the arm that goes before all others, or else the one with the largest score, plays alone
+    best: Callable[[State], int | None] | None  # the arm with the largest score, if that is quicker
+    ahead: Callable[[State], int | None] | None  # which goes before all others whatever the scores; None: never any
+    drawn: bool  # whether scores are drawn, also where they do not count
     records: tuple[tuple[str, Callable[[State, Decision], None]], ...]
 
 
@@ -373,9 +377,11 @@ class Policy(Part):
         Returns:
             The decision, to be recorded with `apply`.
         """
+        plan = self._plan
         if observation.available is not None:
             observation = _in_shape(observation, observation.available, state)
-        plan = self._plan
+        elif plan.single and state.tally.pulls.ndim == 1:
+            return self._single(plan, state, observation, rng)
         if plan.contextual and observation.situation is observation.arms is None:
             raise EvenhandError("the policy goes by features, and the observation has none", "features")
         held = chance = chosen = score = None
@@ -410,6 +416,23 @@ class Policy(Part):
             decision.situation, decision.arms = observation.situation, observation.arms
         return decision
 
+    def _single(self, plan: _Plan, state: State, observation: Observation, rng: np.random.Generator) -> Decision:
+        """As `choose`, where one arm of a single lane plays and all can: without claims, and scores that none needs."""
+        place, shape = None if plan.ahead is None else plan.ahead(state), state.tally.pulls.shape
+        if place is None or plan.drawn:
+            best = None if plan.best is None else plan.best(state)
+            if best is None:
+                leading = plan.leading
+                score = plan.score(state, observation, rng) if leading is None else leading(state, observation, rng, 1)
+                if getattr(score, "shape", None) != shape:
+                    raise EvenhandError(_not_per_arm(f"{type(self.index).__name__}.score", score, state))
+                best = int(score.argmax())
+            place = best if place is None else place
+        played = np.zeros(shape, dtype=bool)
+        played[place] = True
+        chances = played if plan.known == INCLUSION else None
+        return Decision(state.round + 1, played, chances, None, played, places=[place])
+
     def _propensities(
         self, state: State, observation: Observation, held: Mask | None, chosen: Mask | None
     ) -> Array | None:
@@ -423,21 +446,18 @@ class Policy(Part):
             return None if anew is None else self.hold.propensity(state, observation, anew)
         return anew if held is None or chosen is None else np.where(chosen, anew, held)
 
-    def apply(
-        self, state: State, decision: Decision, given: Container[str] = (), places: Sequence[int] | None = None
-    ) -> None:
+    def apply(self, state: State, decision: Decision, given: Container[str] = ()) -> None:
         """Record a decision, whether it was just chosen or is read from a log: updates ``state`` in place.
 
         Args:
             state: updated in place.
             decision: that was made.
             given: slots of the parts that do not record it, as what they remember is known from elsewhere.
-            places: of the arms that play in a single lane, where they are known.
         """
         for slot, record in self._plan.records:
             if slot not in given:
                 record(state, decision)
-        tally, played = state.tally, decision.played
+        tally, played, places = state.tally, decision.played, decision.places
         if tally.cohorts is not None:
             tally.cohorts.pull(played)
         state.round += 1
@@ -491,10 +511,8 @@ class Policy(Part):
             rng: the policy's own random stream.
             given: as in `observe`.
         """
-        tally, records = state.tally, self.rewards_by_arm or ()
-        # Chance is drawn in the order of the arms.
-        pairs = [(places[0], rewards[0])] if len(places) == 1 else sorted(zip(places, rewards, strict=True))
-        for place, reward in pairs:
+        tally, records, pairs = state.tally, self.rewards_by_arm or (), zip(places, rewards, strict=True)
+        for place, reward in pairs if len(places) == 1 else sorted(pairs):  # chance is drawn in the order of the arms
             tally.received[place] += 1.0
             tally.rewards[place] += reward
             for slot, record in records:
@@ -540,22 +558,30 @@ class Policy(Part):
     @cached_property
     def _plan(self) -> _Plan:
         """What every round asks."""
-        gives = self.fairness.traits
+        gives, fair, selection = self.fairness.traits, type(self.fairness), self.selection
         # Whether the largest scores decide alone, and the index has a way to them; one that inherits it may not.
-        ranked = type(self.selection).select is TopM.select and type(self.fairness).claim is NoPromise.claim
-        leaders_suffice = ranked and self.schedule.keeps_scores and "leading" in vars(type(self.index))
+        top, scores_alone = type(selection).select is TopM.select, fair.claim is NoPromise.claim
+        leaders_suffice = top and scores_alone and self.schedule.keeps_scores and "leading" in vars(type(self.index))
+        plan = None if type(self.schedule).plan is Schedule.plan else self.schedule.plan
+        scaled = gives.scaled or gives.scored or selection.traits.scaled
+        single = isinstance(selection, TopM) and top and selection.plays == 1 and selection.ties == "first"
+        simple = plan is None and not (self._may_hold or self.contextual or scaled or self._known == GIVEN)
         return _Plan(
             score=self.index.score,
             leading=self.index.leading if leaders_suffice else None,
             claim=self.fairness.claim,
             claims=Shares if gives.gives == "shares" else Ranking,
-            plan=None if type(self.schedule).plan is Schedule.plan else self.schedule.plan,
+            plan=plan,
             select=self.selection.select,
             plays=self.plays,
             may_hold=self._may_hold,
             known=self._known,
             contextual=self.contextual,
-            scaled=gives.scaled or gives.scored or self.selection.traits.scaled,
+            scaled=scaled,
+            single=single and simple and (scores_alone or "ahead" in vars(fair)),
+            best=self.index.best if "best" in vars(type(self.index)) else None,
+            ahead=None if scores_alone else self.fairness.ahead,
+            drawn=self.index.traits.random,
             records=self._overridden("after_decision"),
         )
 

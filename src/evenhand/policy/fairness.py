@@ -16,6 +16,7 @@ from evenhand.core.frozen import frozen
 from evenhand.core.parts import part, rules_of
 from evenhand.core.state import Array, State
 from evenhand.core.streams import over_arms
+from evenhand.policy.accounts import BILLION
 from evenhand.policy.claim import Fairness, Ranking, Shares, deficits
 from evenhand.policy.custom_merit import as_merit
 from evenhand.policy.merit import Merit, share_limit
@@ -85,6 +86,12 @@ class DeficitFirst(Fairness):
     def claim(self, score: Array, state: State) -> Ranking:
         """Ranking by deficit above the tolerance, then by score."""
         return Ranking(score, deficits(self.fractions, state.round, state), self.tolerance)
+
+    def ahead(self, state: State) -> int | None:
+        """The arm with the largest deficit, where that is above the tolerance."""
+        behind = deficits(self.fractions, state.round, state, whole=True)
+        place = int(behind.argmax())
+        return place if behind.item(place) / BILLION > self.tolerance else None
 
     def due(self, state: State, rounds: int) -> Array:
         """The deficits after these rounds, beyond the tolerance."""

@@ -30,7 +30,7 @@ class SegmentAccounts:
         self.rounds = np.zeros((*lanes, len(names)))  # decided
         self.plays = np.zeros((*lanes, len(names), arms))
         self.shares = np.zeros((len(names), arms))  # that are promised, the same in all lanes
-        self.accounts = Accounts.opened((*lanes, len(names), arms))
+        self.accounts = Accounts(*np.zeros((4, *lanes, len(names), arms)))
         self._policies: tuple[Policy, dict[int, Policy]] | None = None
 
     def seen(self, segment: Any, policy: Policy, state: State) -> tuple[Policy, State]:
