@@ -24,6 +24,7 @@ ARMS = ["tea", "coffee", "mate"]
 PEOPLE = Features(
     {"country": Category(["DE", "FR"]), "age": Number(0, 100, missing=40), "new": Flag(), "query": Vector(2)}
 )
+NOTHING_OWED = "No arm is owed more than a play under a promise, so there is nothing to make up"
 MEANS = {"tea": 0.8, "coffee": 0.3, "mate": 0.1}
 FIRST = {"kind": "deficit_first", "fractions": 0.0}
 QUEUE = {"kind": "virtual_queue", "fractions": 0.0, "eta": "auto"}
@@ -201,6 +202,27 @@ def test_nobody_says_that_nothing_is_promised_or_behind_where_something_is_in_a_
     assert audit.deficit_history.note == ""  # no arm was ever more than a play behind its promise for all rounds
     assert (audit.furthest, audit.behind) == ("mate in the segment FR", health.behind)
     assert list(contradictions(audit, health)) == []
+
+
+@pytest.mark.parametrize("index", ["lin_ucb", "ucb"])
+def test_what_a_change_would_do_knows_what_is_owed_and_promised_in_segments(index: str) -> None:
+    bandit = Bandit(ARMS, {"index": index, "fairness": FIRST}, features=PEOPLE, segments="country", seed=1)
+    bandit.promise({"mate": 0.3}, segment="FR")
+    live(bandit, 300, asleep={"FR": "mate"})
+    cost = bandit.audit(now=300.0).cost
+    assert cost is not None
+    assert cost.per_round is None
+    assert "evenhand price finds" in cost.note
+    for change in (Promise({"mate": 0.5}, segment="FR"), Promise({"coffee": 0.1}), AddArm("cocoa", fraction=0.1)):
+        effect = bandit.plan(change).effect
+        assert effect is not None
+        assert effect.text[-1] == "In segments these are owed: mate in the segment FR 23.1 plays."
+        assert "would cost nothing" not in effect.text[0]
+        assert effect.shares == ()
+    for ending in (Promise({"mate": 0.0}, segment="FR"), Retire("mate")):
+        effect = bandit.plan(ending).effect
+        assert effect is not None
+        assert effect.text == ("The promises would cost nothing.", f"{NOTHING_OWED}.")
 
 
 def test_what_cannot_be_kept_by_the_frequencies_needs_attention() -> None:

@@ -137,6 +137,7 @@ def effect(
     now: Cost | None,
     shares: Sequence[MovedShare],
     late: Sequence[CatchUp],
+    within: Sequence[tuple[str, float]],
     owed_first: bool,
     words: Words,
 ) -> tuple[str, ...]:
@@ -160,8 +161,10 @@ def effect(
         never = "never, as seldom as it can play"
         times = [f"{plain(one.arm)} {never if one.rounds is None else f'{one.rounds:,} rounds'}" for one in late]
         parts.append(f"Arrears are made up, at the earliest, after: {_listed(times)}.")
-    else:
-        parts.append("No arm is owed more than a play, so there is nothing to make up.")
+    elif not within:
+        parts.append("No arm is owed more than a play under a promise, so there is nothing to make up.")
+    owed = [f"{plain(name)} {amount(plays)} plays" for name, plays in within]
+    parts.append(f"In segments these are owed: {_listed(owed)}." if owed else "")
     return tuple(part for part in parts if part)
 
 

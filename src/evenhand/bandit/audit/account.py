@@ -22,7 +22,7 @@ from evenhand.judgement import comparing
 from evenhand.judgement.keeping import keeping_of, keeping_within
 from evenhand.judgement.sentences import CLOSE, WHOLE
 from evenhand.messages.lines import DeficitExcerpt, History, SegmentLine
-from evenhand.messages.words import masks
+from evenhand.messages.words import in_segment, masks
 from evenhand.policy.part import Places
 
 
@@ -77,6 +77,11 @@ class Account:
         )  # nor for what is computed of these when it is asked
         self.groups = policy.groups  # arms that are promised shares together, and of these promises since when
         self.bounds = bounds_of(record)  # a line for each group, and for each arm with a cap
+
+        within = (line for line in self.bounds if line.kind == "segment")
+        self.owed_within = {
+            in_segment(line.name, line.segment): line.owed for line in within
+        }  # by promise, in segments
 
         segments = record.segments if record.segments is not None and record.segments.promised else None
         #: Why promises by segment and for all rounds cannot be kept together, or on which frequencies that rests.

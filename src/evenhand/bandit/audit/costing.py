@@ -24,6 +24,7 @@ BY_ROUND = (
     "Not computed from the means of arms, as who is best depends on the features of a round: what the promises cost is "
     "the reward of the same model and rounds without them less that with them, which evenhand price finds in the log."
 )
+BY_SEGMENT = "Not computed where shares are promised in segments: evenhand price finds it in the log."
 ASLEEP = 0.995  # share of the rounds below which an arm does not count as always available
 
 
@@ -34,7 +35,11 @@ def _bounded(account: Account) -> bool:
 
 def best_shares(account: Account) -> Array | None:
     """(arms,), the shares that keep the promises with the largest reward, as in its cost; None where unknown."""
-    if account.contextual or np.count_nonzero((account.known + account.learned_plays)[account.active]) < 2:
+    if (
+        account.contextual
+        or account.owed_within
+        or np.count_nonzero((account.known + account.learned_plays)[account.active]) < 2
+    ):
         return None
     if _bounded(account) and np.count_nonzero(account.active) > BOUNDED:
         return None
@@ -47,10 +52,10 @@ def cost_of(account: Account) -> Cost | None:
     """What the promises cost, also before the first round, and have cost; None where none cost anything."""
     active, bounded = account.active, _bounded(account)
     promised = account.fractions is not None and bool((account.fractions[active] > 0.0).any())
-    if not (promised or bounded or account.merit is not None):
+    if not (promised or bounded or account.merit is not None or account.owed_within):
         return None
-    if account.contextual:
-        return _unknown(account, BY_ROUND)
+    if account.contextual or account.owed_within:
+        return _unknown(account, BY_ROUND if account.contextual else BY_SEGMENT)
     if not (account.known + account.learned_plays).any():
         return _unknown(account, NOTHING)
     if bounded and np.count_nonzero(active) > BOUNDED:

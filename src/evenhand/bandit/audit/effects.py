@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import replace
 
@@ -20,6 +20,7 @@ from evenhand.judgement.sentences import WHOLE
 from evenhand.messages import audit_text
 from evenhand.messages.answers import CatchUp, Cost, Effect, MovedShare, Plan, SettledPromise
 from evenhand.messages.changes import ChangeRecord, Close, Rename, Reopen, Reword
+from evenhand.messages.words import in_segment
 
 LISTED = 100  # arms
 COUNTS = ("pulls", "known", "certain", "sums", "learned_plays", "learned_sums", "seen", "missed", "deficits")
@@ -42,7 +43,8 @@ def _effect(record: Record, after: After, settlement: Sequence[SettledPromise]) 
     if costs == (None, None):
         return None
     shares, late = _moved(now, then), _late(then)
-    text = audit_text.effect(costs[1], costs[0], shares, late, then.owed_first, then.words)
+    within = [(name, owed) for name, owed in then.owed_within.items() if owed > WHOLE]
+    text = audit_text.effect(costs[1], costs[0], shares, late, within, then.owed_first, then.words)
     return Effect(costs[1], costs[0], shares, late, tuple(map(then.say, text)))
 
 
@@ -60,7 +62,19 @@ def _afterwards(record: Record, plan: After, settlement: Sequence[SettledPromise
     for one in settlement:
         if one.kind == "share":
             then.deficits[plan.arms.place[one.name]] = one.carried
+    then.owed_within = _within(record, plan, then.owed_within | {one.name: one.carried for one in settlement})
     return then
+
+
+def _within(record: Record, plan: After, owed: Mapping[str, float]) -> dict[str, float]:
+    """The plays owed after a change under each promise in a segment."""
+    if record.segments is None:
+        return {}
+    segments, names = record.segments, plan.arms.names
+    shares = segments.shares if plan.shares is None else plan.shares
+    promised = np.argwhere(shares * plan.arms.active[: shares.shape[1]] > 0.0)
+    held = [in_segment(names[arm], segments.names[row]) for row, arm in promised]
+    return {name: owed.get(name, 0.0) for name in held}
 
 
 def _price(account: Account) -> Cost | None:
