@@ -290,39 +290,43 @@ class OwnMixing(MixingRule):
 
 
 @pytest.mark.parametrize(
-    ("policy", "world", "plain"),
+    ("policy", "world", "loop"),
     [
-        (fucb(SHARES), WORLDS["awake"], True),
-        (tscsf_b(SHARES, eta=20.0), WORLDS["asleep"], True),
-        (ucb1(), WORLDS["beta"], True),
-        (thompson(), WORLDS["beta"], False),  # whose rewards become 0 or 1 by trials
-        (fucb(SHARES), evolve(WORLDS["awake"], feedback=DELAYS["fixed"]), False),
-        (HELD["ars_ucb"], WORLDS["awake"], False),
-        (WEIGHTED["exp3"], WORLDS["awake"], False),
-        (BY_MERIT["drawn"], WORLDS["awake"], False),
-        (ucb1(), evolve(WORLDS["awake"], merit=MERIT), False),  # with regrets by merit
+        (fucb(SHARES), WORLDS["awake"], "play_by_bounds"),
+        (ucb1(), WORLDS["beta"], "play_by_bounds"),
+        (fucb(SHARES), WORLDS["asleep"], "play_plainly"),
+        (ucb1(plays=2), WORLDS["awake"], "play_plainly"),
+        (fucb(PerLane([SHARES] * 105)), WORLDS["awake"], "play_plainly"),
+        (lfg(SHARES, eta=20.0), WORLDS["awake"], "play_plainly"),
+        (tscsf_b(SHARES, eta=20.0), WORLDS["asleep"], "play_plainly"),
+        (thompson(), WORLDS["beta"], "play"),  # whose rewards become 0 or 1 by trials
+        (fucb(SHARES), evolve(WORLDS["awake"], feedback=DELAYS["fixed"]), "play"),
+        (HELD["ars_ucb"], WORLDS["awake"], "play"),
+        (WEIGHTED["exp3"], WORLDS["awake"], "play"),
+        (BY_MERIT["drawn"], WORLDS["awake"], "play"),
+        (ucb1(), evolve(WORLDS["awake"], merit=MERIT), "play"),  # with regrets by merit
     ],
 )
 def test_what_is_plain_has_a_loop_of_its_own(
-    policy: Policy, world: Environment, plain: bool, monkeypatch: pytest.MonkeyPatch
+    policy: Policy, world: Environment, loop: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from evenhand.simulation.compiled import kernel
 
     used: set[str] = set()
 
     def noted(name: str) -> Any:
-        loop = getattr(kernel, name)
+        called = getattr(kernel, name)
 
         def play(*given: Any) -> Any:
             used.add(name)
-            return loop(*given)
+            return called(*given)
 
         return play
 
-    for name in ("play", "play_plainly"):
+    for name in ("play", "play_plainly", "play_by_bounds"):
         monkeypatch.setattr(kernel, name, noted(name))
     played(monkeypatch, "compiled", policy, world, horizon=20)
-    assert used == {"play_plainly" if plain else "play"}
+    assert used == {loop}
 
 
 @pytest.mark.parametrize("asleep", [False, True])
@@ -469,7 +473,7 @@ def test_it_starts_by_itself_where_it_pays(
 ) -> None:
     played(monkeypatch, "auto", ucb1(), WORLDS["awake"])
     assert not blocks
-    fresh[engines.PLAIN] = engines.PAYS
+    fresh[engines.BOUNDS] = engines.PAYS
     played(monkeypatch, "auto", ucb1(), WORLDS["awake"])
     assert blocks
 
@@ -477,16 +481,16 @@ def test_it_starts_by_itself_where_it_pays(
 def test_it_starts_earlier_where_it_was_compiled_before(
     monkeypatch: pytest.MonkeyPatch, blocks: list[int], fresh: dict[str, float]
 ) -> None:
-    fresh[engines.PLAIN] = engines.PAYS_KEPT
+    fresh[engines.BOUNDS] = engines.PAYS_KEPT
     played(monkeypatch, "auto", ucb1(), WORLDS["awake"])
     assert not blocks
-    monkeypatch.setattr(engines, "_kept", lambda loop: loop == engines.PLAIN)
+    monkeypatch.setattr(engines, "_kept", lambda loop: loop == engines.BOUNDS)
     played(monkeypatch, "auto", ucb1(), WORLDS["awake"])
     assert blocks
 
 
 def test_each_loop_has_to_pay(monkeypatch: pytest.MonkeyPatch, blocks: list[int], fresh: dict[str, float]) -> None:
-    fresh[engines.PLAIN] = engines.PAYS
+    fresh[engines.BOUNDS] = engines.PAYS
     played(monkeypatch, "auto", ucb1(), WORLDS["awake"])
     assert len(blocks) == 1
     played(monkeypatch, "auto", HELD["ars_ucb"], WORLDS["awake"])  # of the other loop

@@ -73,6 +73,13 @@ def told_by_counts(rules, world):  # type: ignore[no-untyped-def]
 
 
 @compiled
+def by_bounds(rules, world):  # type: ignore[no-untyped-def]
+    """Whether one arm plays, by its bound or because it is furthest behind: the engine chooses the loop by the same."""
+    plain = rules.score == codes.BOUND and not rules.clip and rules.owed <= codes.FIRST
+    return plain and told_by_counts(rules, world)
+
+
+@compiled
 def rank_behind(rules, counts, scratch, done):  # type: ignore[no-untyped-def]
     """Who is furthest behind in each lane; see `told_by_counts`."""
     first, lead = scratch.first, scratch.lead

@@ -42,7 +42,7 @@ from evenhand.theory.baseline import Baseline
 #: The environment variable that chooses the engine, and what it may be.
 CHOICE, CHOICES = "EVENHAND_ENGINE", ("auto", "numpy", "compiled")
 #: The loops of the kernel.
-GENERAL, PLAIN = "play", "play_plainly"
+GENERAL, PLAIN, BOUNDS = "play", "play_plainly", "play_by_bounds"
 #: The bonuses of which the rates are penalties, in the user's unit of reward.
 PRICED = ("hard", "soft")
 #: Queues, whose weights count rewards in the user's unit.
@@ -65,7 +65,7 @@ LONGEST = 100_000
 KEPT = 50_000
 
 #: Seconds that NumPy would have taken for what each loop could have played in this process.
-_seconds = dict.fromkeys((GENERAL, PLAIN), 0.0)
+_seconds = dict.fromkeys((GENERAL, PLAIN, BOUNDS), 0.0)
 #: The loops that this process has used.
 _loaded: set[str] = set()
 #: Those that it has called, so that they are compiled.
@@ -229,10 +229,8 @@ class _Run:
             ours = self._rules, self._world, self._counts
             more = self._holds, self._weights, phase, self._plans, self._arrivals
             now = self._draws(stop), self._scratch, self._kept, self._streams, self._rounds[self._recorded :]
-            if self._loop == PLAIN:
-                self._row = kernel.play_plainly(*ours, *now, self._row, self._done)
-            else:
-                self._row = kernel.play(*ours, *more, *now, self._row, self._done)
+            given = (*ours, *more, *now) if self._loop == GENERAL else (*ours, *now)
+            self._row = getattr(kernel, self._loop)(*given, self._row, self._done)
         _called.add(self._loop)
         self._done = stop
         if self._row == len(self._kept.pulls) or stop == self._rounds[-1]:
@@ -343,7 +341,11 @@ def _loop(rules: PolicyRules, world: World, recorder: MetricRecorder) -> str:
     """The loop of the kernel that plays."""
     planned = rules.hold.lasts or rules.schedule.lengths or rules.fairness.merit is not None
     watched = _by_merit(recorder) or any(isinstance(metric, AdversarialRegret) for metric, _ in recorder.metrics)
-    return PLAIN if _at_once(rules, world) and not (planned or watched) else GENERAL
+    if not _at_once(rules, world) or planned or watched:
+        return GENERAL
+    bounds = rules.score.kind == "bound" and not rules.score.clip and rules.fairness.owed in ("nothing", "first")
+    single = rules.plays == 1 and rules.ties == "first" and not world.environment.availability.traits.sleeping
+    return BOUNDS if bounds and single and np.ndim(rules.fairness.fractions) < 2 else PLAIN
 
 
 def _able(policy: Policy, world: World, recorder: MetricRecorder) -> bool:

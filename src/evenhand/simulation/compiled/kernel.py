@@ -9,7 +9,7 @@ import numpy as np
 from evenhand.core.source import Root, digest_of
 from evenhand.simulation.compiled import rules as codes
 from evenhand.simulation.compiled.arrivals import deliver
-from evenhand.simulation.compiled.choice import FEW, choose_all, choose_anew
+from evenhand.simulation.compiled.choice import FEW, by_bounds, choose_all, choose_anew
 from evenhand.simulation.compiled.earnings import earn, look_back, take, try_rewards, wake
 from evenhand.simulation.compiled.generator import called, lasting, leap
 from evenhand.simulation.compiled.holds import begin, end_holds, go_by_plan
@@ -42,16 +42,17 @@ def keep(rules, world, counts, kept, row, rounds):  # type: ignore[no-untyped-de
             kept.regrets[one, row, lane] = counts.regrets[one, lane]
 
 
-def loops(version: str) -> tuple[Any, Any]:
-    """The loops over rounds and lanes, which play some rounds in the lanes of a strand, after so many before.
+def plain_loop(version: str, bounds: bool) -> Any:
+    """The loop over rounds and lanes where a choice lasts a round, by scores, and each reward is known at once.
 
-    They return the next checkpoint, and are kept compiled while no code that they use has changed.
+    It plays some rounds in the lanes of a strand, after so many before, returns the next checkpoint, and is kept
+    compiled while no code that it uses has changed. With ``bounds`` it plays nothing but what `by_bounds` names, which
+    takes a fifth less time: UCB1 19 instead of 24 ns a lane and step with 100 lanes.
     """
 
     def play_plainly(rules, world, counts, draws, scratch, kept, streams, marks, row, before):  # type: ignore[no-untyped-def]
-        """`play` where a choice lasts a round, by scores, and each reward is known at once: less to do is faster."""
         version  # noqa: B018
-        if not counts.at_once:  # which the compiler knows from here on
+        if not counts.at_once or (bounds and not by_bounds(rules, world)):  # which the compiler knows from here on
             return row
         lanes, own = counts.pulls.shape[1], streams[codes.POLICY]
         high, low = streams[codes.REWARDS, 0], streams[codes.REWARDS, 1]
@@ -88,10 +89,17 @@ def loops(version: str) -> tuple[Any, Any]:
         streams[codes.AWAKE, 0], streams[codes.AWAKE, 1] = awake, awake_low
         return row
 
+    if bounds:  # by which names what is kept compiled is found
+        play_plainly.__qualname__ = "plain_loop.<locals>.play_by_bounds"
+    return lasting(play_plainly)
+
+
+def whole_loop(version: str) -> Any:
+    """`plain_loop` for all that there are rules for."""
+
     def play(  # type: ignore[no-untyped-def]
         rules, world, counts, holds, memory, phase, plans, arrivals, draws, scratch, kept, streams, marks, row, before
     ):
-        """All that there are rules for."""
         version  # noqa: B018
         lanes, holding, own = counts.pulls.shape[1], len(holds.left) > 0, streams[codes.POLICY]
         high, low = streams[codes.REWARDS, 0], streams[codes.REWARDS, 1]
@@ -146,7 +154,8 @@ def loops(version: str) -> tuple[Any, Any]:
         streams[codes.LATE, 0], streams[codes.LATE, 1] = late, late_low
         return row
 
-    return lasting(play), lasting(play_plainly)
+    return lasting(play)
 
 
-play, play_plainly = loops(digest_of(frozenset({Root(__name__, "loops")})))
+_version = digest_of(frozenset({Root(__name__, "plain_loop"), Root(__name__, "whole_loop")}))
+play, play_plainly, play_by_bounds = whole_loop(_version), plain_loop(_version, False), plain_loop(_version, True)
