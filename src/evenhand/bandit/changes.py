@@ -99,7 +99,7 @@ def make(record: Record, change: ChangeRecord, now: float, replayed: bool = Fals
             row = record.segments.place(change.segment or "")
             shown = change_in(change.segment or "", before[row], plan.shares[row], now, round, change, key)
         else:
-            shown = change_between(policy, record.policy, len(record.arms), now, round, change, place, key)
+            shown = change_between(policy, record.policy, len(record.arms.names), now, round, change, place, key)
         record.changes.append(shown)
     return (*plan.moved, *plan.begun)
 
@@ -143,7 +143,7 @@ def _with_arm(record: Record, change: AddArm) -> Plan:
     prior = parameters.get("prior")
     if prior is not None and np.ndim(prior) == 2:
         parameters["prior"] = [*prior, UNIFORM]
-    return Plan(Arms((*record.names, arm), record.retired), parameters, (arm,))
+    return Plan(Arms((*record.arms.names, arm), record.arms.retired), parameters, (arm,))
 
 
 def _check_features(record: Record, values: Any, remedy: str) -> None:
@@ -166,7 +166,7 @@ def _redeclared(record: Record, change: Redeclare) -> Contexts | None:
 
 def _recolumned(record: Record, contexts: Contexts) -> State:
     """The state of the policy with the columns of another declaration."""
-    record.policy.start(len(record.arms), columns=contexts.features.widths)  # refuses what it cannot go by
+    record.policy.start(len(record.arms.names), columns=contexts.features.widths)  # refuses what it cannot go by
     moved = contexts.history[-1]
     return record.policy.recolumn(record.state, contexts.features.widths, moved.situation, moved.arms)
 
@@ -176,7 +176,7 @@ def _without(record: Record, arm: str) -> Plan:
     record.arms.check(arm)
     if arm in record.retired:
         raise EvenhandError(f"arm {arm!r} is already retired")
-    if len(record.arms) - len(record.retired) <= record.plays:
+    if len(record.arms.names) - len(record.retired) <= record.plays:
         raise EvenhandError(f"arm {arm!r} cannot retire: plays = {record.plays} needs at least as many arms")
     arms = Arms(record.names, record.retired | {arm})
     return Plan(arms, _with_fraction(record, arm, 0.0), (arm,))
@@ -265,7 +265,7 @@ def _change_segments(record: Record, plan: Plan, change: ChangeRecord, opening: 
     """Promise other shares by segment; those of an arm that retires end."""
     segments = record.segments
     assert segments is not None
-    old, number = len(record.arms), len(plan.arms)
+    old, number = len(record.arms.names), len(plan.arms.names)
     before = np.concatenate([record.arms.active, np.zeros(number - old, dtype=bool)])
     segments.grow(number)
     shares = np.where(plan.arms.active, segments.shares if plan.shares is None else plan.shares, 0.0)
@@ -334,7 +334,7 @@ def _with_shares(record: Record, name: str, given: Mapping[str, float]) -> tuple
     """The shares of all arms with some changed, and the arms whose share is another."""
     known = record.parameters.get(name)
     if known is None and record.policy.fairness.traits.limits:
-        known = [1.0 if name == "caps" else 0.0] * len(record.arms)
+        known = [1.0 if name == "caps" else 0.0] * len(record.arms.names)
     if not isinstance(known, list):
         what = "shares" if name == "fractions" else name
         raise EvenhandError(f"{record.label} promises no {what} that could be changed")
@@ -372,7 +372,7 @@ def _with_fraction(record: Record, arm: str, fraction: float) -> dict[str, Any]:
 
 def _change(record: Record, plan: Plan, change: ChangeRecord, opening: Opening, checked: bool) -> None:
     """Use other arms and parameters, all at once or not at all; promises that begin do so with the next round."""
-    arms, old, number, terms = plan.arms, len(record.arms), len(plan.arms), terms_of(change)
+    arms, old, number, terms = plan.arms, len(record.arms.names), len(plan.arms.names), terms_of(change)
     policy, state, shares, waiting, found = _outcome(record, plan, terms, checked)
     if number > old and not checked:
         _check_decides(policy, state, plan.moved[0])
@@ -392,7 +392,7 @@ def _change(record: Record, plan: Plan, change: ChangeRecord, opening: Opening, 
 
 def _outcome(record: Record, plan: Plan, terms: Terms, checked: bool = False) -> Outcome:
     """What a plan would make of the bandit, which stays as it is."""
-    arms, old, number = plan.arms, len(record.arms), len(plan.arms)
+    arms, old, number = plan.arms, len(record.arms.names), len(plan.arms.names)
     before = np.concatenate([record.arms.active, np.zeros(number - old, dtype=bool)])
     policy = plan.policy(record, checked)
     if record.segments is not None and record.segments.promised and not checked:
@@ -427,7 +427,7 @@ def _check_decides(policy: Policy, state: State, arm: str) -> None:
 def _note(record: Record, statistics: Statistics, began: Mask) -> None:
     """Record how far behind arms are whose promises end."""
     round, owed, seen = record.state.round, record.owed(), record.promised
-    for place in np.flatnonzero(began[: len(record.arms)]).tolist():
+    for place in np.flatnonzero(began[: len(record.arms.names)]).tolist():
         if seen[place] and round > record.state.begun.rounds.item(place):
             statistics.note(place, owed.item(place))
             record.deficit_history.note(round, place, owed.item(place))
@@ -437,7 +437,7 @@ def promises_of(record: Record) -> dict[Kind, dict[Holder, float]]:
     """What is promised now, by kind: to arms by their places, to groups by their names."""
     promised, caps, groups = record.promised, record.policy.caps, record.policy.groups
     shares = record.fractions if record.policy.promises_shares else None
-    limits = np.broadcast_to(1.0 if caps is None else caps, len(record.arms))
+    limits = np.broadcast_to(1.0 if caps is None else caps, len(record.arms.names))
     return {
         "share": {} if shares is None else {at: shares.item(at) for at in np.flatnonzero(promised).tolist()},
         "cap": {place: limits.item(place) for place in np.flatnonzero((limits < 1.0) & record.arms.active).tolist()},

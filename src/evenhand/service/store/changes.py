@@ -79,7 +79,7 @@ class Change(Command[Any]):
     def run(self, context: CommandContext) -> ChangeResult | Plan:
         """Make it."""
         allocation, record = context.allocation, context.allocation.bandit
-        change = _plain(self.change)
+        change, body = _plain(self.change)
         if self.version is not None and self.version != record.version:
             raise Conflict(
                 f"allocation {allocation.name!r} has version {record.version}, not {self.version}; read it again, as "
@@ -93,12 +93,12 @@ class Change(Command[Any]):
             raise TooMuchWork(f"an allocation may have at most {self.max_arms:,} arms, got {len(record.names) + 1:,}")
         if self.dry_run:
             return planned_with_effect(record, None if same else change)
-        changed = not same and _made(context, change)
+        changed = not same and _made(context, change, body)
         return ChangeResult(record.version, int(record.state.round), changed)
 
 
-def _made(context: CommandContext, change: ChangeRecord) -> bool:
-    """Make and record a change; whether it changed anything."""
+def _made(context: CommandContext, change: ChangeRecord, body: dict[str, Any]) -> bool:
+    """Make and record a change with the body of its event; whether it changed anything."""
     allocation, record, connection = context.allocation, context.allocation.bandit, context.connection
     version, arm = record.version, getattr(change, "arm", "")
     place, naming = record.arms.place.get(arm), isinstance(change, Rename | Erase)
@@ -108,7 +108,6 @@ def _made(context: CommandContext, change: ChangeRecord) -> bool:
     if record.version == version and not isinstance(change, Close | Reopen | Reword):
         return False
     allocation.closed = closed_after(change.change, allocation.closed)
-    body = change.to_json()
     if naming and place is not None:
         name = record.names[place]
         body |= {field: name for field in ("arm", "new_name") if field in body}  # the old name is stored nowhere
@@ -165,10 +164,11 @@ def arm_values(record: Record, arm: str) -> dict[str, Any]:
     return {name: value[place] for name, value in values if isinstance(value, list)}
 
 
-def _plain(change: ChangeRecord) -> ChangeRecord:
-    """The change as it will be read from its event."""
+def _plain(change: ChangeRecord) -> tuple[ChangeRecord, dict[str, Any]]:
+    """The change as it will be read from its event, and the body of that."""
     try:
-        return change_of(json.loads(encode(change.to_json())))
+        body = json.loads(encode(change.to_json()))
+        return change_of(body), body
     except (RecursionError, TypeError, ValueError) as error:
         if isinstance(error, EvenhandError):
             raise

@@ -105,8 +105,9 @@ class Writer:
         group: list[QueuedCommand] = []
         with self._lock:
             long = bool(self._queue) and not writing and self._is_long()
-            while self._queue and len(group) < (1 if long else limit) and (long or not self._is_long()):
-                if writing and self._queue[0].command.reads:
+            while self._queue and len(group) < (1 if long else limit):
+                # the first one joins with others, if it is writing, or its length is known
+                if group and (self._is_long() or (writing and self._queue[0].command.reads)):
                     break
                 group.append(self._queue.popleft())
         queued = [queued for queued in group if queued.future.set_running_or_notify_cancel()]
