@@ -26,7 +26,7 @@ def run(key: str, lanes: int) -> PolicyResult:
     return results.policies[name]
 
 
-@pytest.mark.parametrize("key", thinned(RECORDED, IN_TURN.__contains__))
+@pytest.mark.parametrize("key", thinned(RECORDED, sorted(IN_TURN)[::3].__contains__))
 def test_a_strand_is_the_same_alone_and_beside_others(key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("evenhand.core.streams.STRAND", SIZE)
     alone, beside = run(key, SIZE), run(key, 2 * SIZE + 2)

@@ -51,6 +51,7 @@ def played(policy: Policy, seed: int, rounds: int = 1500, bandit: Bandit | None 
     return bandit, (np.array(easy) + hard) / 2.0, sums[:, 1] / sums[:, 0]
 
 
+@pytest.mark.covering
 @pytest.mark.parametrize("seed", [1, 2, 3])
 @pytest.mark.parametrize("promise", [None, VirtualQueue([0.3, 0.3], "auto")], ids=["free", "promised"])
 def test_weighted_rewards_put_right_what_own_means_reverse(seed: int, promise: Any) -> None:

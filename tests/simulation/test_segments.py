@@ -127,7 +127,13 @@ def run(policies: Any, lanes: int = 20, horizon: int = 400, world: Environment =
     return compare(policies, world, horizon, lanes, 3, progress=False, checkpoints=10, **options)
 
 
-@pytest.mark.parametrize("fairness", [DeficitFirst(0.0), VirtualQueue(0.0, 5.0), GuaranteedShares(0.0)])
+@pytest.mark.parametrize(
+    "fairness",
+    [
+        DeficitFirst(0.0),
+        *(pytest.param(one, marks=pytest.mark.slow) for one in (VirtualQueue(0.0, 5.0), GuaranteedShares(0.0))),
+    ],
+)
 def test_the_judge_finds_kept_what_is_kept_and_missed_what_is_not(fairness: Any) -> None:
     selection = "categorical" if isinstance(fairness, GuaranteedShares) else "top_m"
     found = run(

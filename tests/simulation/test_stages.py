@@ -201,7 +201,7 @@ def ledger_of(
     return arms, bounds, owed, shares
 
 
-@pytest.mark.parametrize("part", range(4))
+@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.slow) for part in (1, 2, 3))])
 def test_measures_and_books_are_those_of_a_plain_ledger(part: int) -> None:
     """200 random histories of policies that keep promises, by count or by chance, and of one that makes none."""
     judged = 0

@@ -61,5 +61,7 @@ def test_to_construct_and_to_annotate_is_free(tmp_path: Path, text: str) -> None
     assert not found(tmp_path, "bandit", text)
 
 
+@pytest.mark.slow
 def test_nobody_asks() -> None:
+    """As `nox -s lint` says."""
     assert ROOMS.main([]) == 0

@@ -285,7 +285,7 @@ def check_verdict(audit: Audit) -> int:
     return text.count(".")
 
 
-@pytest.mark.parametrize("seed", range(16))
+@pytest.mark.parametrize("seed", range(8))
 def test_no_sentence_contradicts_what_happened_or_another_one(seed: int) -> None:
     life = Life(seed)
     sentences = life.check()
@@ -296,7 +296,7 @@ def test_no_sentence_contradicts_what_happened_or_another_one(seed: int) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(16, 2064))
+@pytest.mark.parametrize("seed", range(8, 2064))
 def test_no_sentence_contradicts_another_one_in_many_lives(seed: int) -> None:
     life = Life(seed)
     for _ in range(8):
