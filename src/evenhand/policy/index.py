@@ -219,14 +219,16 @@ class UCB(Index):
         return np.minimum(index, 1.0, out=index) if self.clip else index
 
     def best(self, state: State) -> int | None:
-        """As `score`, where every arm has a reward: `upper_bound` without arrays, which take long for few."""
+        """As `score`: `upper_bound` and `at_least_one` without arrays, which take long for few arms."""
         tally = self.evidence.tally(state)
         if tally is not state.tally or self.clip or self.clock == "evidence" or len(tally.pulls) > FEW:
             return None
         sums, counts = self.evidence.of(tally)
         growth, counted = self.exploration * float(log_time(self.clock, state, counts)), counts.tolist()
         if min(counted) < 1.0:
-            return None
+            pulls, counted = tally.pulls.tolist(), [max(count, 1.0) for count in counted]
+            if 0.0 in pulls:
+                return pulls.index(0.0)  # type: ignore[no-any-return]
         scores = [sqrt(growth / count) + total / count for total, count in zip(sums.tolist(), counted)]  # noqa: B905
         return scores.index(max(scores))
 
