@@ -29,3 +29,15 @@ def test_pydantic_reads_a_limit_as_that_of_annotated_types(name: str, kind: type
     adapter: Any = TypeAdapter  # of types that are made here
     schemas = [adapter(Annotated[kind, one(*limits)]).json_schema() for one in (own, theirs)]
     assert schemas[0] == schemas[1] != adapter(kind).json_schema()
+
+
+@pytest.mark.parametrize("text", ["0", "1", "0.05,.1", "5%,10%,100.5%", ".5%", ",".join(["0.1"] * 20)])
+def test_shares_are_numbers_from_0_to_1_or_percentages(text: str) -> None:
+    assert rules.matches(rules.SHARES, text)
+
+
+@pytest.mark.parametrize("text", ["", "2", "0.1,", "1000%", "0,1 ,2", "٥%", "0.٥", ",".join(["0.1"] * 21)])
+def test_other_texts_are_no_shares(text: str) -> None:
+    assert not rules.matches(rules.SHARES, text)
+    with pytest.raises(ValueError, match="should match pattern"):
+        TypeAdapter(Annotated[str, rules.Form(pattern=rules.SHARES)]).validate_python(text)
