@@ -204,6 +204,22 @@ def test_nobody_says_that_nothing_is_promised_or_behind_where_something_is_in_a_
     assert list(contradictions(audit, health)) == []
 
 
+def test_what_waits_for_a_next_promise_in_a_segment_is_said() -> None:
+    bandit = of()
+    bandit.promise({"mate": 0.3}, segment="FR")
+    live(bandit, 300, asleep={"FR": "mate"})
+    bandit.promise({"mate": 0.0}, segment="FR")
+    audit, health = bandit.audit(now=300.0), bandit.health(now=300.0)
+    waits = "mate in the segment FR is owed 23.1 plays, which wait for its next promise."
+    assert audit.verdict == f"No share is promised to any arm. {waits}"
+    assert health.status == "attention"
+    assert health.behind == pytest.approx(23.1)
+    assert audit.furthest == "mate in the segment FR"
+    assert list(contradictions(audit, health)) == []
+    bandit.retire("mate")
+    assert bandit.health(now=300.0).status == "good"
+
+
 @pytest.mark.parametrize("index", ["lin_ucb", "ucb"])
 def test_what_a_change_would_do_knows_what_is_owed_and_promised_in_segments(index: str) -> None:
     bandit = Bandit(ARMS, {"index": index, "fairness": FIRST}, features=PEOPLE, segments="country", seed=1)

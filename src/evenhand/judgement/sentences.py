@@ -197,14 +197,14 @@ def in_settings(kept: int, missed: int, undecided: int) -> str:
     return listed(parts) + (f" ({undecided:,} undecided)" if undecided else "")
 
 
-def resting(owed: Sequence[tuple[str, float]]) -> str:
+def resting(owed: Sequence[tuple[str, float]], of_whom: str = "arms") -> str:
     """To whom plays are owed that wait for the next promise, the most first, without the full stop."""
     if not owed:
         return ""
     (name, most), *more = owed
     text = f"{name} is owed {counted(most)}"
     if more:
-        return f"{len(owed):,} arms are owed plays, which wait for their next promises; {text}"
+        return f"{len(owed):,} {of_whom} are owed plays, which wait for their next promises; {text}"
     return f"{text}, which wait for its next promise"
 
 

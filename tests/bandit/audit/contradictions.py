@@ -90,6 +90,11 @@ def _of_verdict(audit: Audit, health: AllocationHealth, present: list[Line]) -> 
 def _of_numbers(audit: Audit, health: AllocationHealth, present: list[Line]) -> Iterator[str]:
     owed = [line.deficit for line in present if line.deficit is not None]
     owed += [line.owed for line in audit.bounds if line.kind != "arm" and line.at_least > 0.0]
+    waits = re.search(
+        r"(?:^|[.;] )([^.;]* in the segment [^.;]*) is owed ([\d.,e+]+) plays?, which wait", audit.verdict
+    )
+    if waits and audit.furthest == waits[1]:
+        owed.append(health.behind or 0.0)
     if health.behind is not None and abs(health.behind - max([0.0, *owed])) > 1e-9:
         yield f"the health says {health.behind} plays behind, the audit {max([0.0, *owed])}"
     if audit.behind != health.behind:

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from evenhand.bandit.audit.bounds import bounds_of, segments_of
+from evenhand.bandit.audit.bounds import bounds_of, segments_of, waiting_of
 from evenhand.bandit.audit.differences import weighted_means
 from evenhand.bandit.audit.promises import caused, ledger_of
 from evenhand.bandit.changes import promises_of
@@ -82,6 +82,8 @@ class Account:
         self.owed_within = {
             in_segment(line.name, line.segment): line.owed for line in within
         }  # by promise, in segments
+
+        self.waiting_within = dict(waiting_of(record)) if self.keeping.keeps == "count" else {}  # for a next promise
 
         segments = record.segments if record.segments is not None and record.segments.promised else None
         #: Why promises by segment and for all rounds cannot be kept together, or on which frequencies that rests.

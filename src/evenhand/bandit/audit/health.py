@@ -32,7 +32,12 @@ def health_of(account: Account, judged: Judged, fault: str, doubts: int, closed:
         status = "bad"
     elif account.fault_within:  # by frequencies that may change
         status, text = "attention", f"{account.fault_within[0].upper()}{account.fault_within[1:]}."
-    elif (worst is not None and worst.by_rule) or waiting(account).size or standing(account, judged):
+    elif (
+        (worst is not None and worst.by_rule)
+        or waiting(account).size
+        or account.waiting_within
+        or standing(account, judged)
+    ):
         status = "attention"
     elif doubts:
         status = "attention"
@@ -65,6 +70,7 @@ def furthest(account: Account) -> Owing:
     owed = [
         Owing(line.owed, in_segment(line.name, line.segment) if line.segment else line.name, True) for line in bounds
     ]
+    owed += [Owing(plays, name, True) for name, plays in account.waiting_within.items()]
     if account.merit is None and account.fractions is not None:
         counted = account.active & ((account.fractions > 0.0) | (account.deficits > 0.0))
         behind = np.where(counted, account.deficits, -np.inf)

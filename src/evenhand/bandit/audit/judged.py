@@ -193,7 +193,10 @@ def verdict(account: Account, found: Judged) -> str:
     if account.round == 0:
         return "Nothing has been decided yet."
     kept, missed, undecided = found.tally()
-    worst, rest = found.worst(), resting([(plain(account.names[at]), account.deficits[at]) for at in waiting(account)])
+    rests = [(plain(account.names[at]), float(account.deficits[at])) for at in waiting(account)]
+    rests += [(plain(name), owed) for name, owed in account.waiting_within.items()]
+    of_whom = "accounts" if account.waiting_within else "arms"
+    worst, rest = found.worst(), resting(sorted(rests, key=lambda one: -one[1]), of_whom)
     promised = account.bounds or account.rates is not None or (found.shares * account.active).any()
     text = "The promises begin with the next round" if promised else "No share is promised to any arm"
     if (account.active & (found.shares > 0.0) & (account.rounds_promised > 0) & _not_yet(account)).any():
