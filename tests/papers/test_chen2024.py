@@ -43,7 +43,7 @@ def claim_of(experiment: str, words: str) -> PaperClaim:
 
 
 def holds(claim: PaperClaim, run: CompletedRun, part: str) -> bool:
-    findings = claim.test({part: run})
+    findings = list(claim.test({part: run}))
     assert findings
     return all(finding.holds for finding in findings)
 
@@ -180,20 +180,20 @@ def test_a_regret_that_depends_on_the_delay_is_not_flat(late: float, flat: bool)
         )
         for delay, one in records.items()
     }
-    found = test(made)
+    found = list(test(made))
     assert [round(one.effect, 9) for one in found] == [round(late - 1.0, 9)] * 2  # that of the delay that differs
     assert all(one.holds for one in found) is flat
 
 
 def test_the_nearest_to_failing_stands_for_all() -> None:
     fine, fails = below("fine", [-3.0, -2.9, -3.1], 0.0), below("fails", [2.0, 3.0, 4.0], 0.0)
-    (one,) = closest([fine, fails, fine])
+    one = closest([fine, fails, fine])
     assert (one.effect, one.holds) == (3.0, False)
     assert one.text == "fails (worst of 3)"
-    (one,) = closest([fine, fine])
+    one = closest([fine, fine])
     assert one.holds
     inside, lower = within("inside", [0.0, 0.1, -0.1], -1.0, 1.0), within("lower", [-2.0, -2.1, -1.9], -1.0, 1.0)
-    (one,) = widest([inside, lower])
+    one = widest([inside, lower])
     assert (one.text.startswith("lower"), one.holds) == (True, False)
 
 
@@ -247,5 +247,5 @@ def test_a_line_is_not_of_the_order_of_a_root(power: float, holds: bool) -> None
     record = SimpleNamespace(curves=dict.fromkeys(MEASURES, curve))
     results = SimpleNamespace(policies={"FCTS-D": record}, rounds=rounds)
     runs = dict.fromkeys(BY_ID["C-10"].parts, CompletedRun(cast(Any, results), cast(Any, None)))
-    found = claim_of("C-10", "Where delays do not depend on rewards").test(runs)
+    found = list(claim_of("C-10", "Where delays do not depend on rewards").test(runs))
     assert [one.holds for one in found] == [holds] * 4

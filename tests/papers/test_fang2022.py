@@ -45,7 +45,7 @@ def claim_of(experiment: str, words: str) -> PaperClaim:
 
 
 def holds(claim: PaperClaim, runs: Runs) -> bool:
-    findings = claim.test(runs)
+    findings = list(claim.test(runs))
     assert findings
     return all(finding.holds for finding in findings)
 
@@ -217,7 +217,7 @@ def test_lanes_carry_the_error_of_the_line() -> None:
 @pytest.mark.parametrize(("reward", "expected"), [(60.0, True), (41.0, False)])
 def test_more_reward_at_the_same_unfairness(reward: float, expected: bool) -> None:
     ours, theirs = [(0.0, 40.0), (10.0, reward), (30.0, 100.0)], [(0.0, 39.0), (20.0, 70.0)]
-    (found,) = claims.earns_more(frontier_run(ours=ours, theirs=theirs), "ours", "theirs", "here")
+    found = claims.earns_more(frontier_run(ours=ours, theirs=theirs), "ours", "theirs", "here")
     assert found.holds == expected
     # Compared with 2, 6, 10, 14 and 18 plays missing; theirs earn 39 + 1.55 a play.
     leads = [np.interp(at, [0, 10, 30], [40, reward, 100]) - (39 + 1.55 * at) for at in (2, 6, 10, 14, 18)]
@@ -226,7 +226,7 @@ def test_more_reward_at_the_same_unfairness(reward: float, expected: bool) -> No
 
 def test_nothing_in_common_confirms_nothing() -> None:
     run = frontier_run(ours=[(0.0, 40.0), (1.5, 50.0)], theirs=[(0.0, 30.0), (20.0, 40.0)])
-    (found,) = claims.earns_more(run, "ours", "theirs", "here")
+    found = claims.earns_more(run, "ours", "theirs", "here")
     assert (found.effect, found.expected, found.holds) == (1.5, "at least 2", False)  # less than a play an arm
 
 
@@ -237,8 +237,8 @@ def test_the_highest_reward_is_claimed_of_the_right_policy() -> None:
     theirs = [f"{LFG} eta={value}" for value in ("225", "125", "0")]
     right = run_of(part, 3000, 6, {label: label for label in ours + theirs})
     wrong = run_of(part, 3000, 6, dict(zip(ours + theirs, theirs + ours, strict=True)))
-    (confirmed,) = claims.earns_more(right, HARD, LFG, "here")
-    (refused,) = claims.earns_more(wrong, HARD, LFG, "here")
+    confirmed = claims.earns_more(right, HARD, LFG, "here")
+    refused = claims.earns_more(wrong, HARD, LFG, "here")
     assert confirmed.holds
     assert not refused.holds
 

@@ -49,7 +49,7 @@ def claim_of(experiment: str, words: str) -> PaperClaim:
 
 
 def holds(claim: PaperClaim, part: str, run: CompletedRun) -> bool:
-    findings = claim.test({part: run})
+    findings = list(claim.test({part: run}))
     assert findings
     return all(finding.holds for finding in findings)
 

@@ -163,7 +163,7 @@ def test_what_is_late_and_what_comes_soon(runs: Runs) -> None:
         *("delay of 0 to 60", "equal parts, 30 to 40", "decreasing over 100", "increasing over 100"),
         "increasing over 50",
     ]
-    soon = claim_of("W-2-4", "Where rewards come soon").test(runs)
+    soon = list(claim_of("W-2-4", "Where rewards come soon").test(runs))
     assert [found.text.split(" (")[0] for found in soon] == [NAMES[part] for part in NAMES if "w4-" in part][:3]
     assert "(d1 = 27)" in early[0].text
     none = list(claim_of("W-2-4", "Theorem 1 bounds").test(runs))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 from typing import Any
@@ -38,13 +38,11 @@ def less(
     others: Iterable[str],
     measures: Iterable[str],
     rounds: Iterable[float | None] = (None,),
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """Each of the policies has less of each measure than each of the others: in the end, or after rounds if run."""
     run = runs[part]
-    return [
-        lower(run, measure, one, other, None if round is None else min(round, run.setup.horizon))
-        for round, measure, one, other in product(rounds, measures, policies, others)
-    ]
+    for round, measure, one, other in product(rounds, measures, policies, others):
+        yield lower(run, measure, one, other, None if round is None else min(round, run.setup.horizon))
 
 
 @of_runs
@@ -54,28 +52,22 @@ def near(runs: Runs, part: str, policies: Iterable[str], other: str, measure: st
 
 
 @of_runs
-def never_behind(runs: Runs, part: str, policies: Iterable[str] = ()) -> list[Finding]:
+def never_behind(runs: Runs, part: str, policies: Iterable[str] = ()) -> Iterator[Finding]:
     """No arm is ever a whole play behind with these policies, or with any."""
-    return [
-        below(f"largest deficit of any arm at any round: {label}", at(runs[part], label, "max_violation"), 1.0, " play")
-        for label in policies or runs[part].results.policies
-    ]
+    for label in policies or runs[part].results.policies:
+        largest = at(runs[part], label, "max_violation")
+        yield below(f"largest deficit of any arm at any round: {label}", largest, 1.0, " play")
 
 
 @of_runs
 def at_most_times(
     runs: Runs, part: str, policy: str, other: str, measures: tuple[str, ...], bound: float
-) -> list[Finding]:
+) -> Iterator[Finding]:
     """Less than a multiple of another policy's measures in the end."""
-    return [
-        ratio_below(
-            f"{measure.replace('_', ' ')} of {policy}, relative to that of {other}",
-            at(runs[part], policy, measure),
-            at(runs[part], other, measure),
-            bound,
-        )
-        for measure in measures
-    ]
+    for measure in measures:
+        over, under = (at(runs[part], label, measure) for label in (policy, other))
+        text = f"{measure.replace('_', ' ')} of {policy}, relative to that of {other}"
+        yield ratio_below(text, over, under, bound)
 
 
 def in_some(text: str, gaps: Sequence[Array]) -> Finding:

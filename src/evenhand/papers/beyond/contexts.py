@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -44,26 +45,18 @@ def part_of_best(run: CompletedRun, label: str) -> Array:
     return np.asarray(1.0 - lost / (best_of(run.setup.environment) * rounds))
 
 
-def near_the_best(runs: Runs) -> list[Finding]:
+def near_the_best(runs: Runs) -> Iterator[Finding]:
     """The queues earn nearly what is possible."""
-    return [
-        above(f"part of the best: {label}, {scale}", part_of_best(runs[part], label), AIM)
-        for part, scale in PARTS.items()
-        for label in QUEUES
-    ]
+    for (part, scale), label in product(PARTS.items(), QUEUES):
+        yield above(f"part of the best: {label}, {scale}", part_of_best(runs[part], label), AIM)
 
 
 @of_runs
-def more_than(runs: Runs, other: str) -> list[Finding]:
+def more_than(runs: Runs, other: str) -> Iterator[Finding]:
     """How much more of the best a queue earns than another policy."""
-    return [
-        above(
-            f"part of the best, {scale}: {QUEUES[0]} minus {other}",
-            part_of_best(runs[part], QUEUES[0]) - part_of_best(runs[part], other),
-            0.0,
-        )
-        for part, scale in PARTS.items()
-    ]
+    for part, scale in PARTS.items():
+        gap = part_of_best(runs[part], QUEUES[0]) - part_of_best(runs[part], other)
+        yield above(f"part of the best, {scale}: {QUEUES[0]} minus {other}", gap, 0.0)
 
 
 def as_owed(runs: Runs) -> Iterator[Finding]:
@@ -75,17 +68,11 @@ def as_owed(runs: Runs) -> Iterator[Finding]:
             yield below(f"plays behind at worst, less {allowed:.3g} allowed: {label}, {scale}", behind - allowed, 0.0)
 
 
-def in_any_unit(runs: Runs) -> list[Finding]:
+def in_any_unit(runs: Runs) -> Iterator[Finding]:
     """The unit of rewards makes no difference."""
-    return [
-        within(
-            f"part of the best: euros minus scale 1, {label}",
-            part_of_best(runs["who-euros"], label) - part_of_best(runs["who-one"], label),
-            -0.005,
-            0.005,
-        )
-        for label in QUEUES
-    ]
+    for label in QUEUES:
+        gap = part_of_best(runs["who-euros"], label) - part_of_best(runs["who-one"], label)
+        yield within(f"part of the best: euros minus scale 1, {label}", gap, -0.005, 0.005)
 
 
 def of_parts(runs: Runs) -> Figure:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -40,28 +41,21 @@ def delays(run: CompletedRun, label: str) -> Array:
     return np.asarray(found - CHANGE, dtype=float)
 
 
-def sooner_with_larger_shares(runs: Runs) -> list[Finding]:
+def sooner_with_larger_shares(runs: Runs) -> Iterator[Finding]:
     """Every step to a larger share shortens the delay."""
     run = runs["d3"]
     found = {share: delays(run, f"r = {share}") for share in SHARES}
-    return [
-        below(f"delay with r = {more} minus that with r = {less}", found[more] - found[less], 0.0, " rounds")
-        for less, more in pairwise(SHARES)
-    ]
+    for small, large in pairwise(SHARES):
+        text = f"delay with r = {large} minus that with r = {small}"
+        yield below(text, found[large] - found[small], 0.0, " rounds")
 
 
-def as_the_theory_says(runs: Runs) -> list[Finding]:
+def as_the_theory_says(runs: Runs) -> Iterator[Finding]:
     """The delay in units of ln T/(r Δ²)."""
     run = runs["d3"]
-    return [
-        within(
-            f"delay with r = {share}, in units of ln T/(r Δ²)",
-            delays(run, f"r = {share}") * share * GAP**2 / math.log(run.setup.horizon),
-            0.5,
-            2.0,
-        )
-        for share in SHARES
-    ]
+    for share in SHARES:
+        units = delays(run, f"r = {share}") * share * GAP**2 / math.log(run.setup.horizon)
+        yield within(f"delay with r = {share}, in units of ln T/(r Δ²)", units, 0.5, 2.0)
 
 
 @of_runs

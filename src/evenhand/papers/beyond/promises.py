@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -38,17 +39,12 @@ def brands_kept(runs: Runs) -> list[Finding]:
     return [kept(f"{text}: {label}", missing(runs["g"], label), due) for label in (GROUPS, ARMS)]
 
 
-def paid_by_the_best(runs: Runs) -> list[Finding]:
+def paid_by_the_best(runs: Runs) -> Iterator[Finding]:
     """The best arm of a brand has most of its plays."""
     found = shares(runs["g"], GROUPS)
-    return [
-        above(
-            f"fraction of the plays of brand {brand} that its best arm has",
-            found[:, BRANDS[brand].start] / found[:, BRANDS[brand]].sum(axis=-1),
-            0.9,
-        )
-        for brand in "BC"
-    ]
+    for brand in "BC":
+        part = found[:, BRANDS[brand].start] / found[:, BRANDS[brand]].sum(axis=-1)
+        yield above(f"fraction of the plays of brand {brand} that its best arm has", part, 0.9)
 
 
 def dearer(runs: Runs) -> list[Finding]:

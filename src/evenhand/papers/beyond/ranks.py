@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -87,14 +88,12 @@ PART, MEASURE = "ranks", FairPseudoRegret.name
 FAIR, OTHERS = "Fair-Greedy", ("OFUL", "greedy", "uniform")
 
 
-def alike(runs: Runs) -> list[Finding]:
+def alike(runs: Runs) -> Iterator[Finding]:
     """Every group has the same share of the plays."""
     found = shares(runs[PART], FAIR)
     even = 1.0 / found.shape[1]
-    return [
-        within(f"share of group {group}: {FAIR}", found[:, place], even - 0.01, even + 0.01)
-        for place, group in enumerate(runs[PART].results.names)
-    ]
+    for place, group in enumerate(runs[PART].results.names):
+        yield within(f"share of group {group}: {FAIR}", found[:, place], even - 0.01, even + 0.01)
 
 
 def of_ranks(runs: Runs) -> Figure:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,13 +40,11 @@ NAMES = LATE | SOON | LONG
 
 
 @of_runs
-def regret_below(runs: Runs, parts: Mapping[str, str], bound: float) -> list[Finding]:
+def regret_below(runs: Runs, parts: Mapping[str, str], bound: float) -> Iterator[Finding]:
     """Less than a multiple of the regret of ARS-UCB as published, in every spread."""
     text = f"composite regret, relative to that of {PUBLISHED}"
-    return [
-        named(name, ratio_below(text, at(runs[part], HALF, REGRET), at(runs[part], PUBLISHED, REGRET), bound))
-        for part, name in parts.items()
-    ]
+    for part, name in parts.items():
+        yield named(name, ratio_below(text, at(runs[part], HALF, REGRET), at(runs[part], PUBLISHED, REGRET), bound))
 
 
 @of_runs
@@ -57,13 +55,11 @@ def stuck(runs: Runs, parts: Mapping[str, str], judge: Callable[..., Finding], b
 
 
 @of_runs
-def fewer_stuck(runs: Runs, parts: Mapping[str, str]) -> list[Finding]:
+def fewer_stuck(runs: Runs, parts: Mapping[str, str]) -> Iterator[Finding]:
     """Fewer lanes play a worse arm most in the end than with ARS-UCB as published."""
     text = f"lanes on a worse arm, minus those of {PUBLISHED}"
-    return [
-        named(name, below(text, at(runs[part], HALF, "stuck") - at(runs[part], PUBLISHED, "stuck"), 0.0))
-        for part, name in parts.items()
-    ]
+    for part, name in parts.items():
+        yield named(name, below(text, at(runs[part], HALF, "stuck") - at(runs[part], PUBLISHED, "stuck"), 0.0))
 
 
 def over_spreads(runs: Runs) -> Figure:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -59,18 +59,18 @@ def exponent_parts(figure: int) -> tuple[str, ...]:
 # What a test is made of
 
 
-def closest(findings: Sequence[Finding]) -> list[Finding]:
+def closest(findings: Sequence[Finding]) -> Finding:
     """Of findings that must all lie below the same number, the one that comes closest to it or goes furthest beyond."""
     return _nearest(max(findings, key=lambda one: one.high), len(findings))
 
 
-def widest(findings: Sequence[Finding]) -> list[Finding]:
+def widest(findings: Sequence[Finding]) -> Finding:
     """Of findings that must all lie around 0 within the same margin, the one that goes furthest."""
     return _nearest(max(findings, key=lambda one: max(-one.low, one.high)), len(findings))
 
 
-def _nearest(one: Finding, of: int) -> list[Finding]:
-    return [replace(one, text=f"{one.text} (worst of {of})")]
+def _nearest(one: Finding, of: int) -> Finding:
+    return replace(one, text=f"{one.text} (worst of {of})")
 
 
 @of_runs
@@ -116,13 +116,11 @@ def _fair_shares(run: CompletedRun) -> Array:
 # Figure 1
 
 
-def unfair(runs: Runs) -> list[Finding]:
+def unfair(runs: Runs) -> Iterator[Finding]:
     """The policies that are all for the reward play the three best arms more than nine times in ten."""
-    run = runs["c1"]
-    return [
-        above(f"fraction of the plays on arms 3, 4 and 5: {label}", part_of_plays(run, label, GOOD), MAINLY)
-        for label in GREEDIEST
-    ]
+    for label in GREEDIEST:
+        part = part_of_plays(runs["c1"], label, GOOD)
+        yield above(f"fraction of the plays on arms 3, 4 and 5: {label}", part, MAINLY)
 
 
 def uniform(runs: Runs) -> list[Finding]:
@@ -172,7 +170,7 @@ def insensitive(runs: Runs, policies: Iterable[str]) -> Iterator[Finding]:
     """The regret at every fixed delay is near that without delay."""
     for measure in MEASURES:
         for label in policies:
-            yield from widest([_changed(runs, part, measure, label) for part in DELAYS[1:]])
+            yield widest([_changed(runs, part, measure, label) for part in DELAYS[1:]])
 
 
 def _changed(runs: Runs, part: str, measure: str, label: str) -> Finding:
@@ -217,7 +215,7 @@ def better_trade(runs: Runs, policies: Iterable[str]) -> Iterator[Finding]:
     """Less fairness regret than all others, and less reward regret than FGreedy-D."""
     run = runs["c3"]
     for label in policies:
-        yield from closest([lower(run, FAIRNESS, label, other) for other in OTHERS])
+        yield closest([lower(run, FAIRNESS, label, other) for other in OTHERS])
         yield lower(run, REWARD, label, GREEDY)
 
 
@@ -230,9 +228,9 @@ def fair_and_cheap(runs: Runs, figure: int, policies: Sequence[str]) -> Iterator
     every = [runs[part] for part in exponent_parts(figure)]
     for label in policies:
         for measure in MEASURES:
-            yield from closest([_with_exponent(run, sublinear(run, label, measure)) for run in every])
-        yield from closest([_with_exponent(run, lower(run, FAIRNESS, label, one)) for run in every for one in OTHERS])
-        yield from closest([_with_exponent(run, lower(run, REWARD, label, GREEDY)) for run in every])
+            yield closest([_with_exponent(run, sublinear(run, label, measure)) for run in every])
+        yield closest([_with_exponent(run, lower(run, FAIRNESS, label, one)) for run in every for one in OTHERS])
+        yield closest([_with_exponent(run, lower(run, REWARD, label, GREEDY)) for run in every])
 
 
 @of_runs
@@ -279,18 +277,14 @@ def wary_better(runs: Runs) -> Iterator[Finding]:
     every = [runs[part] for part in exponent_parts(8)]
     for measure in MEASURES:
         for label in WARY:
-            yield from closest([_with_exponent(run, lower(run, measure, label, one)) for run in every for one in FAIR])
+            yield closest([_with_exponent(run, lower(run, measure, label, one)) for run in every for one in FAIR])
 
 
-def comparable(runs: Runs) -> list[Finding]:
+def comparable(runs: Runs) -> Iterator[Finding]:
     """At every exponent both regrets of FGreedy-D are close to those of the fair policies."""
     every = [runs[part] for part in exponent_parts(8)]
-    return [
-        one
-        for measure in MEASURES
-        for label in FAIR
-        for one in widest([_with_exponent(run, alike(run, measure, GREEDY, label, CLOSE)) for run in every])
-    ]
+    for measure, label in product(MEASURES, FAIR):
+        yield widest([_with_exponent(run, alike(run, measure, GREEDY, label, CLOSE)) for run in every])
 
 
 def less_misled(runs: Runs) -> Iterator[Finding]:
@@ -301,7 +295,7 @@ def less_misled(runs: Runs) -> Iterator[Finding]:
             gap = part_of_plays(run, GREEDY, BAD, LATE) - part_of_plays(run, label, BAD, LATE)
             text = f"fraction of the early plays on bad arms: FGreedy-D minus {label}"
             each.append(_with_exponent(run, below(text, gap, 0.0)))
-        yield from closest(each)
+        yield closest(each)
 
 
 # Theorems 7 and 9
@@ -318,18 +312,12 @@ def like_a_root(runs: Runs, parts: Iterable[str], label: str) -> list[Finding]:
 
 
 @of_runs
-def faster(runs: Runs, part: str) -> list[Finding]:
+def faster(runs: Runs, part: str) -> Iterator[Finding]:
     """The sampling versions take less processor time than the UCB versions."""
-    seconds = runs[part].seconds
-    return [
-        ratio_below(
-            f"processor time of {quick}, relative to that of {slow}, timed {len(seconds[quick])} times",
-            np.array(seconds[quick]),
-            np.array(seconds[slow]),
-            1.0,
-        )
-        for quick, slow in ((TS, UCB), (OP_TS, OP_UCB))
-    ]
+    for quick, slow in ((TS, UCB), (OP_TS, OP_UCB)):
+        over, under = (np.array(runs[part].seconds[label]) for label in (quick, slow))
+        text = f"processor time of {quick}, relative to that of {slow}, timed {len(over)} times"
+        yield ratio_below(text, over, under, 1.0)
 
 
 @of_runs

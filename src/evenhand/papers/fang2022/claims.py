@@ -102,13 +102,10 @@ def fair_down_to(run: CompletedRun, name: str, step: float) -> Array:
 
     An arm that is fair at 1, 0.9 and 0.8, unfair at 0.7 and fair at 0.6 has 0.3 with steps of 0.1.
     """
-    steps = [part for eta, part in missing(run, name).items() if eta > 0.0 and _is_step(eta, step)]
+    path = missing(run, name).items()
+    steps = [part for eta, part in path if eta > 0.0 and abs(eta / step - round(eta / step)) < 1e-3]
     fair = np.array(steps) <= UNFAIR
     return np.asarray(step * np.cumprod(fair, axis=0).sum(axis=0))
-
-
-def _is_step(eta: float, step: float) -> bool:
-    return abs(eta / step - round(eta / step)) < 1e-3
 
 
 # Settings 3 and 5: reward at the same unfairness, as the policies' parameters mean different things
@@ -171,7 +168,7 @@ def common(one: Frontier, other: Frontier) -> tuple[float, float]:
     return float(max(low for low, _ in ends)), float(min(high for _, high in ends))
 
 
-def earns_more(run: CompletedRun, name: str, other: str, where: str) -> list[Finding]:
+def earns_more(run: CompletedRun, name: str, other: str, where: str) -> Finding:
     """A policy earns more than another at the same unfairness, at each of `PLACES`; names the least sure place.
 
     Where both reach less than a play per arm in common, there is nothing to compare, which is stated instead.
@@ -182,12 +179,12 @@ def earns_more(run: CompletedRun, name: str, other: str, where: str) -> list[Fin
     if high - low < arms:
         text = f"{where}: from the least to the most unfairness that both {name} and {other} reach, in plays"
         reach = high - low
-        return [Finding(text, reach, reach, reach, lanes, f"at least {arms}", (arms, math.inf))]
+        return Finding(text, reach, reach, reach, lanes, f"at least {arms}", (arms, math.inf))
     levels = [low + place * (high - low) for place in PLACES]
     leads = [mine.at(level) - theirs.at(level) for level in levels]
     place = int(np.argmin([interval(lead)[1] for lead in leads]))
     text = f"{where}: expected reward of {name} minus that of {other}, both with {levels[place]:,.0f} plays missing"
-    return [picked(above(text, leads[place], 0.0), len(PLACES))]
+    return picked(above(text, leads[place], 0.0), len(PLACES))
 
 
 # Setting 4: the plays of an arm against its inverse gap
@@ -256,17 +253,12 @@ def bounds_of(part: str, run: CompletedRun) -> Array:
 
 
 @of_runs
-def lowest(runs: Runs, rival: str) -> list[Finding]:
+def lowest(runs: Runs, rival: str) -> Iterator[Finding]:
     """The hard threshold has less penalised regret than a rival in every setting and at every T."""
-    return [
-        below(
-            f"penalised regret, K = {arms}, τ = {tau}, T = {rounds:,}: {HARD} minus {rival}",
-            penalised_regret(runs[part], HARD, rounds) - penalised_regret(runs[part], rival, rounds),
-            0.0,
-        )
-        for part, (arms, tau) in SETTINGS.items()
-        for rounds in runs[part].results.rounds.tolist()
-    ]
+    for part, (arms, tau) in SETTINGS.items():
+        for rounds in runs[part].results.rounds.tolist():
+            gap = penalised_regret(runs[part], HARD, rounds) - penalised_regret(runs[part], rival, rounds)
+            yield below(f"penalised regret, K = {arms}, τ = {tau}, T = {rounds:,}: {HARD} minus {rival}", gap, 0.0)
 
 
 def one_by_one(runs: Runs) -> Iterator[Finding]:
@@ -305,10 +297,10 @@ def wider(runs: Runs) -> Iterator[Finding]:
 
 
 @of_runs
-def earns_most(runs: Runs, parts: Mapping[str, str], rival: str) -> list[Finding]:
+def earns_most(runs: Runs, parts: Mapping[str, str], rival: str) -> Iterator[Finding]:
     """The hard threshold earns more than a rival at the same unfairness; parts are named after their subjects."""
-    each = [earns_more(runs[part], HARD, rival, where) for part, where in parts.items()]
-    return [finding for findings in each for finding in findings]
+    for part, where in parts.items():
+        yield earns_more(runs[part], HARD, rival, where)
 
 
 # F-4
@@ -400,16 +392,14 @@ def soft_falls_short(runs: Runs) -> list[Finding]:
     return [above(text, part.max(axis=-1), UNFAIR), linear(run, SOFT, "unfairness", since=0.5)]
 
 
-def soft_loses_more(runs: Runs) -> list[Finding]:
+def soft_loses_more(runs: Runs) -> Iterator[Finding]:
     """The penalised regret of the soft threshold is higher than that of the hard one, and grows faster than a root."""
     run = runs["f6-promises"]
     found = exponent(run, SOFT, "penalized_regret", since=0.5)
     text = f"growth exponent of the penalised regret, last half of the rounds: {SOFT}"
     measured = found.mean, found.low, found.high
-    return [
-        lower(run, "penalized_regret", HARD, SOFT),
-        judged(text, measured, found.lanes, "above 0.5", (0.5, math.inf), touching=False),
-    ]
+    yield lower(run, "penalized_regret", HARD, SOFT)
+    yield judged(text, measured, found.lanes, "above 0.5", (0.5, math.inf), touching=False)
 
 
 def commits_worse(runs: Runs) -> list[Finding]:

@@ -64,7 +64,9 @@ def frontiers(runs: Runs, parts: Mapping[str, str]) -> Figure:
             ends += [(mean - reach)[:last].min(), (mean + reach)[:last].max()]
         margin = 0.04 * (max(ends) - min(ends))
         axes.set_ylim(min(ends) - margin, max(ends) + margin)
-        finish(axes, "unfairness (plays missing)", "total expected reward", title=_title(parts[part], runs[part]))
+        where, names = parts[part], runs[part].results.names
+        title = f"{len(names)} films" if where.endswith("films") else where  # a user's copy may have others
+        finish(axes, "unfairness (plays missing)", "total expected reward", title=title)
 
     what = "a marker is a value of the parameter; LFG at η = 1 may lie below what is drawn"
     return grid(parts, panel, note=f"{lanes_of(_any(runs), 'whiskers')}; {what}")
@@ -127,11 +129,6 @@ def _fitted(axes: Axes, part: str, run: CompletedRun) -> None:
     ends = np.array([off.min(), off.max()])
     label = "straight line through the arms off the level"
     axes.plot(ends, foot + slope * ends, label=label, linewidth=1.2, linestyle="--", color=COLOURS[9])
-
-
-def _title(where: str, run: CompletedRun) -> str:
-    """As many films as there are: a user's copy may have others."""
-    return f"{len(run.results.names)} films" if where.endswith("films") else where
 
 
 def _any(runs: Runs) -> CompletedRun:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 
@@ -38,15 +39,13 @@ def logarithmic_by(runs: Runs, rounds: int) -> list[Finding]:
     return [logarithmic(runs["p2d"], "FUCB", "r_regret", min(rounds, int(runs["p2d"].results.rounds[-1])))]
 
 
-def as_fair_as_its_tolerance(runs: Runs) -> list[Finding]:
+def as_fair_as_its_tolerance(runs: Runs) -> Iterator[Finding]:
     """FUCB with a tolerance is α-fair with the α of `evenhand.theory.bounds.fucb_alpha`."""
     run = runs["p2b"]
     arms = len(run.results.names)
     share = float(np.asarray(run.results.promised["FUCB"])[0])
-    return [
-        fair_with(run, label, fucb_alpha(share, arms, tolerance))
-        for label, tolerance in (("FUCB", 0.0), (f"FUCB, tolerance {TOLERANCE:g}", TOLERANCE))
-    ]
+    for label, tolerance in (("FUCB", 0.0), (f"FUCB, tolerance {TOLERANCE:g}", TOLERANCE)):
+        yield fair_with(run, label, fucb_alpha(share, arms, tolerance))
 
 
 def fair_with(run: CompletedRun, label: str, alpha: float) -> Finding:

@@ -140,18 +140,12 @@ def better_in_most(runs: Runs, parts: Sequence[str]) -> Iterator[Finding]:
 
 
 @of_runs
-def good_choice(runs: Runs, parts: Sequence[str]) -> list[Finding]:
+def good_choice(runs: Runs, parts: Sequence[str]) -> Iterator[Finding]:
     """In most spreads the choice has less regret, and less variance of it, than at least half of the others."""
     lanes, half = count_lanes(runs[parts[0]]), len(OTHERS) // 2
-    return [
-        in_most(
-            f"spreads in which {CHOICE} has less {words} than at least {half} of the {len(OTHERS)} others",
-            _differences(runs, parts, OTHERS, values),
-            half,
-            lanes,
-        )
-        for words, values in (("regret", _regrets), ("variance of the regret", _deviations))
-    ]
+    for words, values in (("regret", _regrets), ("variance of the regret", _deviations)):
+        text = f"spreads in which {CHOICE} has less {words} than at least {half} of the {len(OTHERS)} others"
+        yield in_most(text, _differences(runs, parts, OTHERS, values), half, lanes)
 
 
 def in_most(text: str, tests: Sequence[Sequence[Interval]], needed: int, lanes: int) -> Finding:

@@ -117,13 +117,11 @@ def no_more_than_doubling_costs(runs: Runs, parts: Sequence[str], most: float) -
 
 
 @of_runs
-def faster_sizes(runs: Runs, parts: Sequence[str], labels: Sequence[str]) -> list[Finding]:
+def faster_sizes(runs: Runs, parts: Sequence[str], labels: Sequence[str]) -> Iterator[Finding]:
     """In each of the spreads each policy has less regret in the end than the one before it."""
-    return [
-        _named(part, runs[part], lower(runs[part], REGRET, faster, slower))
-        for part in parts
-        for slower, faster in pairwise(labels)
-    ]
+    for part in parts:
+        for slower, faster in pairwise(labels):
+            yield _named(part, runs[part], lower(runs[part], REGRET, faster, slower))
 
 
 def _named(part: str, run: CompletedRun, finding: Finding) -> Finding:
