@@ -193,14 +193,11 @@ def _replayed(
 
 def _shares(text: str) -> dict[str, float]:
     """Shares by item, from ``a=0.2,b=0.8`` or the name of a JSON file."""
-    if text.endswith(".json"):
-        return _shares_file(Path(text))
-    return options.numbers("--shares", "ITEM=SHARE,…", "a=0.2,b=0.8", text.split(","))
-
-
-def _shares_file(path: Path) -> dict[str, float]:
     from evenhand.core import validate
 
+    if not text.endswith(".json"):
+        return options.numbers("--shares", "ITEM=SHARE,…", "a=0.2,b=0.8", text.split(","))
+    path = Path(text)
     try:
         shares = json.loads(path.read_text(encoding="utf-8-sig"))
     except FileNotFoundError:

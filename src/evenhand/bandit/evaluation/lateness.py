@@ -33,15 +33,10 @@ class Lateness:
 
 @frozen(eq=False)
 class ClassDelays(Delay):
-    """Delays drawn from those of the reward's class.
+    """Delays drawn from those of the reward's class."""
 
-    Args:
-        edges: (classes − 1,), the smallest rewards of all classes but the first.
-        delays: (classes, levels), quantiles in rounds.
-    """
-
-    edges: Array
-    delays: Array
+    edges: Array  # (classes − 1,), the smallest rewards of all classes but the first
+    delays: Array  # (classes, levels), quantiles in rounds
 
     rules = singly
 

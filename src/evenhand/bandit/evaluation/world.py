@@ -29,22 +29,16 @@ SETS = 1000  # sets of available arms that are drawn as they are
 class FittedEnvironment(Environment):
     """An environment that was fitted to a log."""
 
-    assumptions: tuple[str, ...] = field(default=(), kw_only=True)
+    assumptions: tuple[str, ...] = field(default=(), kw_only=True)  # what was assumed, in sentences
 
 
 @frozen(eq=False)
 class Laws(Rewards):
-    """Rewards drawn from a list of values, with probabilities that differ between lanes.
+    """Rewards drawn from a list of values, with probabilities that differ between lanes."""
 
-    Args:
-        values: (values,), in rising order.
-        steps: (lanes, arms · values), cumulated probabilities of each arm's values.
-        means: (lanes, arms).
-    """
-
-    values: Array
-    steps: Array
-    means: Array
+    values: Array  # (values,), in rising order
+    steps: Array  # (lanes, arms · values), cumulated probabilities of each arm's values
+    means: Array  # (lanes, arms)
 
     def rules(self) -> RewardRules:
         """They are drawn in NumPy."""
