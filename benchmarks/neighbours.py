@@ -81,6 +81,11 @@ def empty_entries(size: int) -> bytes:
     return b'{"rewards":[' + b",".join([b"{}"] * ((size - 14) // 3)) + b"]}"
 
 
+def long_names(number: int) -> bytes:
+    """So many names of 4,000 letters, which are parsed, as a list may have values of that size."""
+    return b'{"available":[%s]}' % b",".join([b'"%s"' % (b"a" * 4_000)] * number)
+
+
 def unknown_rewards() -> bytes:
     """1,000 rewards of arms that there are not, as many as allowed."""
     one = b'{"decision":"1","rewards":{"arm %d":1.0}}'
@@ -94,9 +99,10 @@ FLOODS = {
     "few": Flood("bodies of 8 KiB with empty entries", 200, "/small/rewards", lambda: empty_entries(2**13)),
     "rewards": Flood("1,000 rewards of unknown arms", 200, "/small/rewards", unknown_rewards),
     "names": Flood(
-        "100,000 names that there are not", 20, "/small/decisions", lambda: b'{"available":[%s]}' % _names(100_000)
+        "12,000 names that there are not", 20, "/small/decisions", lambda: b'{"available":[%s]}' % _names(12_000)
     ),
     "strings": Flood("8 MiB in a name", 20, "/small/decisions", lambda: b'{"available":["%s"]}' % (b"a" * 8_388_000)),
+    "long": Flood("8 MiB in names of 4,000 letters", 20, "/small/decisions", lambda: long_names(2_090)),
     "batches": Flood("1,000 decisions among 500 arms", 20, "/large/decisions", lambda: b'{"count":1000}'),
     "leases": Flood("leases of one round", 50, "/small/leases", lambda: b'{"decisions":1,"seconds":3600}'),
 }
@@ -238,7 +244,7 @@ def main(
     beside: Annotated[str | None, typer.Option(help="A commit to compare with; left out: none.")] = None,
     flood: Annotated[list[str] | None, typer.Option(help=f"Repeat for more: {', '.join(FLOODS)}.")] = None,
     rounds: Annotated[int, typer.Option(min=1)] = 2,
-    seconds: Annotated[float, typer.Option(min=1.0, help="For which each turn lasts.")] = 8.0,
+    seconds: Annotated[float, typer.Option(min=1.0, help="For which each turn lasts.")] = 4.0,
     folder: Annotated[
         Path | None, typer.Option(help="For the SQLite files; in memory, such as /dev/shm, the disk does not count.")
     ] = None,

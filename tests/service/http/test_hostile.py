@@ -80,7 +80,7 @@ def test_a_long_string_is_not_parsed(drinks: Asking, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr("evenhand.service.http.dependencies.parse_json", lambda _: pytest.fail("it is parsed"))
     body = f'{{"available":["{text}"]}}' if text.strip() else f'{{"available":[{text}]}}'
     told = refused(drinks.send(f"{ONE}/decisions", body.encode()), 413, "too_large")
-    assert told["detail"] == "this body has a string, or space, of more than 262,144 bytes"
+    assert told["detail"] == "262,144 bytes of this body have 2 values, which may have 4,096 bytes each"
 
 
 def test_long_lists_of_numbers_and_long_texts_in_pieces_are_parsed(drinks: Asking) -> None:

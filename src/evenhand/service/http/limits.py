@@ -33,7 +33,7 @@ NO_KEY = "without a key"
 THREADS = {False: 4, True: 2}  # for logs without and with estimated propensities; as many are written at a time
 LOOK = 0.2  # seconds between looks whether the client still waits
 SMALL = 2**11  # bytes of a body that is read at once; of 680 empty entries that takes 2 ms
-PIECE = 2**18  # bytes in which values are counted before others have their turn; no string has more
+PIECE = 2**18  # bytes in which values are counted before others have their turn
 
 # What requests take, in seconds of processor time, as measured with ten arms and SQLite:
 REQUEST = 5e-4
@@ -47,7 +47,7 @@ LARGE_ROOM = 2 * SHARE  # two requests of more than a share
 PACE = 1.0  # seconds of work that a key may begin per second, while others ask
 MOST = 2.0  # seconds that a request takes, whatever it asks for: more is refused then
 
-FEW, SPARSE = 100, 256  # values; bytes of a value of a long list, at most
+FEW, LENGTH = 100, 4_096  # values; bytes of a value of a long body, on average, at most
 #: The largest number of names, numbers and so on in the bodies of routes, by their names; others have few.
 VALUES: dict[str, Callable[[Settings, float], float]] = {
     "create": lambda settings, names: 5 * settings.max_arms + 100,  # all arms are named, with four parameters by name
@@ -65,7 +65,7 @@ async def check_values(
 ) -> int:
     """The number of values of a body, about; refuses more than the message of a route can need, without parsing.
 
-    A parse takes the interpreter for as long as a list or a string is: so no string may be long, but that of a log.
+    A parse takes the interpreter for as long as a list or a string is: so long strings are refused, but that of a log.
     """
     arms, features = size()  # no arms where it is not in memory
     names = arms * settings.max_batch if arms and features == NO_FEATURES else math.inf
@@ -77,16 +77,12 @@ async def check_values(
         number += found
         if number > limit:
             raise Refused("too_large", f"this body may have at most {limit:,} values, got at least {number:,}")
-        if len(piece) == PIECE and found < PIECE // SPARSE and route != "price_log" and _is_long(piece.tobytes()):
-            raise Refused("too_large", f"this body has a string, or space, of more than {PIECE:,} bytes")
         if len(piece) == PIECE:
+            if found < PIECE // LENGTH and route != "price_log":
+                message = f"{PIECE:,} bytes of this body have {found:,} values, which may have {LENGTH:,} bytes each"
+                raise Refused("too_large", message)
             await asyncio.sleep(0)
     return number
-
-
-def _is_long(piece: bytes) -> bool:
-    """Whether a piece of a body has the begin or end of one string at most: its first quote may be an escaped one."""
-    return piece.count(b'"') - piece.count(b'\\"') <= 1
 
 
 def check_fields(body: Any) -> None:
