@@ -254,7 +254,8 @@ def main(repeats: Repeats = 3, beside: Before = ENGINELESS, as_json: AsJson = Fa
     listed, rivals = cases(MEANS, SLEEPING_MEANS), peers()
     with notes.status("compiling the loops and comparing what they compute"):
         stop_if(all_disagreements(), notes)
-        listed[0].run(1, checkpoint_rounds(10), 0, "compiled")
+        for case in listed:  # which take different loops
+            case.run(1, checkpoint_rounds(10), 0, "compiled")
     rows = []
     with numpy_of(beside, BEFORE) as before:
         for case in listed:
