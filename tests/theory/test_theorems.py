@@ -465,8 +465,12 @@ def start_of(length: int, means: Sequence[float]) -> float:
 
 @pytest.mark.parametrize(
     ("spread", "length"),
-    [(RandomDelay(0, 60), 60), (Bounded(30, 40), 40), (Decreasing(50), 50), (Increasing(50), 50)],
-    ids=["random", "bounded", "decreasing", "increasing"],
+    [
+        pytest.param(RandomDelay(0, 60), 60, id="random"),
+        pytest.param(Bounded(30, 40), 40, id="bounded", marks=pytest.mark.slow),
+        pytest.param(Decreasing(50), 50, id="decreasing", marks=pytest.mark.slow),
+        pytest.param(Increasing(50), 50, id="increasing"),
+    ],
 )
 def test_theorem_1_bounds_the_regret_of_ars_ucb(spread: AnonymousFeedback, length: int) -> None:
     # α = 4.1, as the theorem asks for more than 4. It holds for all T, not only from some on.
