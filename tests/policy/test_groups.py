@@ -87,7 +87,7 @@ def test_what_is_owed_counts_from_when_the_promise_began() -> None:
     state = policy.start(3)
     state.round, state.tally.pulls[:] = 10, [6, 3, 1]
     for account in (state.fairness.groups, state.fairness.group_caps):
-        account.rounds[:], account.plays[:] = 4, 3
+        account.rounds, account.plays = np.array([4.0]), np.array([3.0])
     floors, caps = group_deficits(policy.groups, state)
     assert floors.tolist() == [0.5 * 6 - 1]
     assert caps.tolist() == [2 * 6 - 1]
