@@ -1,6 +1,6 @@
 // A new allocation as it stands in the form: what is promised, what is wrong with it, and what is sent.
 import { faultsOf } from './faults.js';
-import { declared, lacks, segmentsOf } from './features.js';
+import { atCuts, declared, lacks, segmentsOf } from './features.js';
 import { wrongShares } from './fields.js';
 import { boundsOf, lacking } from './groups.js';
 import { hasCaps, hasGroups, promisesShares, valuesOf } from './parameters.js';
@@ -52,9 +52,9 @@ export class Draft {
 
   // By the paths of the fields.
   get faults() {
-    const { arms, error, preview } = this.state;
+    const { arms, error, preview, features, segments, cuts } = this.state;
     const below = belowPromise(this.fractions, this.caps, arms.map((_, at) => `caps[${at}]`));
-    return { ...faultsOf(error ?? preview), ...below };
+    return { ...atCuts(faultsOf(error ?? preview), segmentsOf(features, segments, cuts)), ...below };
   }
 
   get parameters() {

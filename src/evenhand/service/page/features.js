@@ -49,6 +49,12 @@ function faultsIn(faults, one) {
   }));
 }
 
+// Where segments of a number lack cuts, the fault stands at these, not at the segments.
+export function atCuts(faults, by) {
+  const { segments, ...others } = faults;
+  return segments && by?.cuts?.length === 0 ? { ...others, 'segments.cuts': 'must be numbers with which segments begin, such as 18, 65' } : faults;
+}
+
 export function FeatureFields({ features, kinds, segments, cuts, faults, tried, onChange }) {
   const set = (id, change) => onChange({ features: features.map((one) => (one.id === id ? { ...one, ...change } : one)) });
   const without = (id) => onChange({ features: features.filter((one) => one.id !== id) });
