@@ -232,6 +232,12 @@ def test_late_rewards_are_alike(
     assert_equal(compiled, played(monkeypatch, "numpy", policy, place))
 
 
+def sums_compiled(policy: Policy, spread: str, world: str) -> bool:
+    """Whether sums are added in one order: of whole rewards, or of a single play whose delay is not drawn."""
+    ordered = world != "beta" or (policy.plays == 1 and spread not in ("random", "held back"))
+    return ordered and not policy.index.traits.random
+
+
 @pytest.mark.covering
 @pytest.mark.parametrize("world", WORLDS)
 @pytest.mark.parametrize("spread", SPREADS)
@@ -241,8 +247,7 @@ def test_anonymous_sums_are_alike(
 ) -> None:
     policy, place = {**POLICIES, **HELD}[name], evolve(WORLDS[world], feedback=SPREADS[spread])
     compiled = played(monkeypatch, "compiled", policy, place)
-    sums_in_order = world != "beta" or (policy.plays == 1 and spread != "random")
-    assert bool(blocks) == (sums_in_order and not policy.index.traits.random)
+    assert bool(blocks) == sums_compiled(policy, spread, world)
     assert_equal(compiled, played(monkeypatch, "numpy", policy, place))
 
 
@@ -257,9 +262,8 @@ def test_exponential_weights_are_alike(
     if (world, feedback) == ("beta", "by reward"):  # which has a delay for two rewards only
         return
     assert_equal(*(played(monkeypatch, engine, policy, place) for engine in ("compiled", "numpy")))
-    whole = world != "beta"
-    sums = not policy.index.traits.random and (whole or (policy.plays == 1 and feedback not in ("random", "held back")))
-    assert bool(blocks) == (feedback == "now" or (whole if feedback in DELAYS else sums))
+    known = world != "beta" if feedback in DELAYS else sums_compiled(policy, feedback, world)
+    assert bool(blocks) == (feedback == "now" or known)
 
 
 @pytest.mark.parametrize("arms", [1, 2, 20])
