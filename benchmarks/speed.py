@@ -30,6 +30,7 @@ from evenhand.theory.baseline import baseline_of
 from report import SIMULATION, Aim, AsJson, Table, Write, aims_table, names_of, publish
 
 SIZES = {1: 50_000, 100: 10_000, 1000: 5_000, 10_000: 1_000}  # lanes: rounds
+OTHER_SIZES = {1: 5000, 100: 1000, 1000: 500, 10_000: 100}  # `glr_klucb` looks at all rounds since a change in each
 CHECK_LANES, CHECK_ROUNDS, CHECK_SEED = 1000, 1000, 1
 MEANS = np.round(np.arange(0.80, 0.705, -0.01), 2)  # Patil et al. 2019, section 6
 FRACTIONS = np.full(10, 0.05)
@@ -214,8 +215,8 @@ def others_table(repeats: int, notes: Console) -> Table:
     """NumPy and compiled, where there is no loop to compare with."""
     cells = []
     for one in others():
-        for lanes, horizon in SIZES.items():
-            rounds = checkpoint_rounds(horizon // 10 if lanes == 1 else horizon // 2)
+        for lanes, horizon in OTHER_SIZES.items():
+            rounds = checkpoint_rounds(horizon, 20)
             with notes.status(f"{one.policy.name}, {lanes} lanes"):
                 engines = {name: partial(one.run, lanes, rounds, 0, name) for name in ("numpy", "compiled")}
                 one.run(1, rounds[:1], 0, "compiled")
