@@ -20,9 +20,8 @@ def dataclass(cls: Any = None, *, frozen: bool = False, slots: bool = False, eq:
     if cls is None:
         return partial(dataclass, frozen=frozen, slots=slots, eq=eq)
     body = {"__annotations__": {}, **vars(cls)}
-    body["__doc__"] = cls.__doc__ = (
-        cls.__doc__ or cls.__name__
-    )  # else it would be made of a signature, which takes long
+    # without a docstring one would be made of the signature, which takes long
+    body["__doc__"] = cls.__doc__ = cls.__doc__ or cls.__name__
     if slots:
         cls = _slotted(cls, body)
     for name in fields_of(cls):

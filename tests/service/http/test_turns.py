@@ -209,12 +209,17 @@ def test_requests_that_are_done_at_once_leave_time_in_between() -> None:
     run(test, Served(share=1.0, room=1.0, pace=1.0))
 
 
+async def one_had_much(served: Served) -> None:
+    """A key has had much when another one's request begins, and asks again."""
+    await served.ask("ax1", cost=8.0)
+    await served.done("ax1")
+    await served.ask("bx1")
+    await served.ask("ax2", "ax3")
+
+
 def test_a_key_that_had_much_lately_lets_the_requests_of_others_go_first() -> None:
     async def test(served: Served) -> None:
-        await served.ask("ax1", cost=8.0)
-        await served.done("ax1")
-        await served.ask("bx1")
-        await served.ask("ax2", "ax3")
+        await one_had_much(served)
         assert served.begun == ["ax1", "bx1"]
         await served.done("bx1")
         assert served.begun[2:] == ["ax2", "ax3"]
@@ -224,10 +229,7 @@ def test_a_key_that_had_much_lately_lets_the_requests_of_others_go_first() -> No
 
 def test_it_does_so_for_a_while_only() -> None:
     async def test(served: Served) -> None:
-        await served.ask("ax1", cost=8.0)
-        await served.done("ax1")
-        await served.ask("bx1")
-        await served.ask("ax2", "ax3")
+        await one_had_much(served)
         for waited in (["ax2"], ["ax2", "ax3"]):
             served.now += 1.01 * YIELD
             served.turns.serve()
