@@ -26,7 +26,7 @@ CODES: dict[str, tuple[int, str]] = {
     ),
     "missing_part": (409, "the allocation needs a part of your own, with which the server was not started"),
     "timeout": (408, "the request was not complete in time"),
-    "too_large": (413, "the body, the batch, the number of arms or of open leases, or the work is over the limit"),
+    "too_large": (413, "the body, batch, number of arms, values or open leases, or the work is over the limit"),
     "unsupported_media_type": (415, "the body must be application/json"),
     "key_reused": (422, "the idempotency key was used for another request"),
     "invalid": (422, "the request is invalid; `errors` lists where, if its form is wrong"),
