@@ -259,6 +259,8 @@ def click_command(path: str = "") -> Any:
     command: Any = typer.main.get_command(app)
     for name in path.split():
         command = command.commands[name]
+    if hasattr(command, "explain"):
+        command.explain()
     return command
 
 

@@ -8,11 +8,13 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Annotated, Any
 
 import pytest
 import typer
 
 from evenhand.cli import main as cli
+from evenhand.cli.help import comments, sentence
 
 HEAVY = {
     *("attrs", "fastapi", "httpx", "joblib", "matplotlib", "numpy", "pandas", "pyarrow"),
@@ -55,6 +57,45 @@ def test_help_is_light(helps: dict[tuple[str, ...], tuple[str, set[str]]], path:
     assert not HEAVY & loaded
     if path and "Commands:" not in text:
         assert f"evenhand {' '.join(path)}" in text.partition("Examples:")[2]
+
+
+@pytest.mark.parametrize("path", PATHS, ids=" ".join)
+def test_every_argument_and_option_says_what_it_means(path: tuple[str, ...]) -> None:
+    command: Any = typer.main.get_command(cli.app)
+    for name in path:
+        command = command.commands[name]
+    if hasattr(command, "explain"):
+        command.explain()
+    texts = {one.name: one.help for one in command.params}
+    assert not [name for name, text in texts.items() if not (text and text[0] != " " and text.endswith("."))]
+
+
+def test_what_a_parameter_means_stands_beside_it_or_above() -> None:
+    def command(
+        plain: str,
+        beside: str = "a, b",  # what is beside it, with: a colon
+        # A sentence. And another,
+        # on two lines
+        above: Annotated[int, "# no comment"] = 1,
+    ) -> None: ...
+
+    means = {
+        "plain": "",
+        "beside": "what is beside it, with: a colon",
+        "above": "A sentence. And another, on two lines",
+    }
+    assert comments(command) == means
+    assert [*map(sentence, means.values())][1:] == [
+        "What is beside it, with: a colon.",
+        "A sentence. And another, on two lines.",
+    ]
+
+
+def test_a_shell_shows_what_options_mean() -> None:
+    asked = {"_EVENHAND_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": "evenhand which --several"}
+    command = [sys.executable, "-m", "evenhand.cli.main"]
+    done = subprocess.run(command, env=os.environ | asked, capture_output=True, text=True, check=True)
+    assert "Several arms play per round, or arms are absent." in done.stdout
 
 
 def test_no_summary_is_cut_and_values_are_called_as_people_call_them(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Argument
 
 from evenhand.cli.options import AsJson, Import, algorithm_names
 from evenhand.cli.output import note, print_json
@@ -14,27 +14,15 @@ if TYPE_CHECKING:
 
 
 def algorithms(
-    name: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="NAME", autocompletion=algorithm_names, help="Name of an algorithm, to show it in full."
-        ),
-    ] = None,
-    promise: Annotated[
-        Literal["share", "merit", "group", "reward", "none"] | None,
-        typer.Option(
-            help="Only those that promise this: a minimum share of the rounds to each arm, a share in proportion to "
-            "merit, shares to groups of arms, a reward per round to each arm, or nothing."
-        ),
-    ] = None,
-    feedback: Annotated[
-        Literal["delayed", "dependent", "anonymous", "changing"] | None,
-        typer.Option(
-            help="Only those made for this: rewards that arrive late, delays that depend on the reward, sums that name "
-            "no arm, or means that change."
-        ),
-    ] = None,
-    features: Annotated[bool, typer.Option("--features", help="Only those that go by features.")] = False,
+    # name of an algorithm, to show it in full
+    name: Annotated[str | None, Argument(autocompletion=algorithm_names)] = None,
+    # only those that promise this: a minimum share of the rounds to each arm, a share in proportion to merit, shares to
+    # groups of arms, a reward per round to each arm, or nothing
+    promise: Literal["share", "merit", "group", "reward", "none"] | None = None,
+    # only those made for this: rewards that arrive late, delays that depend on the reward, sums that name no arm, or
+    # means that change
+    feedback: Literal["delayed", "dependent", "anonymous", "changing"] | None = None,
+    features: bool = False,  # only those that go by features
     own: Import = None,
     as_json: AsJson = False,
 ) -> None:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from dataclasses import MISSING, Field, dataclass, fields
-from functools import cache
+from functools import cache, update_wrapper
 from inspect import Parameter, Signature, signature
 from itertools import islice
 from pathlib import Path
@@ -15,8 +15,9 @@ from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 import typer
+from typer import Argument, Option
 
-from evenhand.cli.help import App, Group
+from evenhand.cli.help import App, Group, sentence
 from evenhand.cli.options import (
     AsJson,
     Available,
@@ -152,9 +153,9 @@ def request(group: typer.Typer, name: str | None = None) -> Callable[[Request], 
             )
         ]
         # Typer reads the options of a command from its signature and annotations.
+        update_wrapper(command, function)
         vars(command)["__signature__"] = Signature(own + common)
         command.__annotations__ = {one.name: one.annotation for one in own + common}
-        command.__name__, command.__doc__ = function.__name__, function.__doc__
         group.command(name)(command)
         return function
 
@@ -165,50 +166,26 @@ def request(group: typer.Typer, name: str | None = None) -> Callable[[Request], 
 def create(
     client: Client,
     name: Name,
-    algorithm: Annotated[
-        str,
-        typer.Argument(
-            metavar="ALGORITHM",
-            autocompletion=algorithm_names,
-            help="Name from `evenhand algorithms`, a table of parts, or a .toml or .json file with such a table.",
-        ),
-    ],
-    arm: Annotated[list[str], typer.Option(metavar="ARM", help="Name of an arm; can be repeated.")],
-    missing: Annotated[
-        Literal["never", "lost", "zero"],
-        typer.Option(
-            help="Meaning of a reward that is missing after --window: 'zero' if only successes are reported, 'lost' "
-            "if it is unknown. Or 'never' if every reward is reported eventually, including zeros.",
-        ),
-    ],
+    # name from `evenhand algorithms`, a table of parts, or a .toml or .json file with such a table
+    algorithm: Annotated[str, Argument(autocompletion=algorithm_names)],
+    arm: Annotated[list[str], Option()],  # name of an arm; can be repeated
+    # Meaning of a reward that is missing after --window: 'zero' if only successes are reported, 'lost' if it is
+    # unknown. Or 'never' if every reward is reported eventually, including zeros
+    missing: Annotated[Literal["never", "lost", "zero"], Option()],
     set_: Settings = None,
-    plays: Annotated[int, typer.Option(min=1, help="Arms that play per round.")] = 1,
-    seed: Annotated[int | None, typer.Option(min=0, help="Random seed. Default: drawn at random.")] = None,
-    window: Annotated[
-        float | None,
-        typer.Option(help="Seconds after a decision in which its rewards are accepted. Default: no limit."),
-    ] = None,
+    plays: Annotated[int, Option(min=1)] = 1,  # arms that play per round
+    seed: Annotated[int | None, Option(min=0)] = None,  # Random seed. Default: drawn at random
+    window: float | None = None,  # Seconds after a decision in which its rewards are accepted. Default: no limit
     rewards: Rewards = "0,1",
     dry_run: DryRun = False,
-    start_from: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME|LOG|COUNTS",
-            help="Allocation whose rewards the policy starts from, a .csv or .parquet log of decisions, or counts by "
-            "arm, such as '{tea = {plays = 120, sum = 31}}'. They do not count towards promises.",
-        ),
-    ] = None,
-    unit: Annotated[str, typer.Option(metavar="UNIT", help="Unit of rewards, such as '€'.")] = "",
-    round_name: Annotated[
-        str, typer.Option(metavar="WORD", help="Word for rounds, such as 'visitors' or 'person/people'.")
-    ] = "",
-    arm_name: Annotated[str, typer.Option(metavar="WORD", help="Word for arms, such as 'films'.")] = "",
-    features: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TABLE", help="What is known before a decision: tables `situation` and `arms`, `crosses`."
-        ),
-    ] = None,
+    # Allocation whose rewards the policy starts from, a .csv or .parquet log of decisions, or counts by arm, such as
+    # '{tea = {plays = 120, sum = 31}}'. They do not count towards promises
+    start_from: Annotated[str | None, Option(metavar="NAME|LOG|COUNTS")] = None,
+    unit: str = "",  # unit of rewards, such as '€'
+    round_name: Annotated[str, Option(metavar="WORD")] = "",  # word for rounds, such as 'visitors' or 'person/people'
+    arm_name: Annotated[str, Option(metavar="WORD")] = "",  # word for arms, such as 'films'
+    # what is known before a decision: tables `situation` and `arms`, `crosses`
+    features: Annotated[str | None, Option(metavar="TABLE")] = None,
     arm_features: ArmFeatures = None,
     segments: Segments = None,
 ) -> Answer:
@@ -259,7 +236,8 @@ def _counts(text: str | None, missing: str) -> str | dict[str, tuple[int, float]
 
 @request(app, "list")
 def list_(
-    client: Client, health: Annotated[bool, typer.Option("--health", help="Show what needs attention in each.")] = False
+    client: Client,
+    health: bool = False,  # show what needs attention in each
 ) -> Answer:
     """List the allocations.
 
@@ -286,15 +264,12 @@ def show(client: Client, name: Name) -> Answer:
 def decide(
     client: Client,
     name: Name,
-    count: Annotated[int, typer.Option(min=1, help="Number of rounds to decide.")] = 1,
+    count: Annotated[int, Option(min=1)] = 1,  # number of rounds to decide
     available: Available = None,
-    features: Annotated[
-        str | None, typer.Option(metavar="TABLE", help="Features of the situation, such as '{age=33}', in all rounds.")
-    ] = None,
+    # features of the situation, such as '{age=33}', in all rounds
+    features: Annotated[str | None, Option(metavar="TABLE")] = None,
     arm_features: ArmFeatures = None,
-    propensities: Annotated[
-        bool, typer.Option("--propensities", help="Return the propensity of every available arm; may take time.")
-    ] = False,
+    propensities: bool = False,  # return the propensity of every available arm; may take time
     again: IdempotencyKey = None,
 ) -> Answer:
     """Decide which arms play in the next round or rounds.
@@ -312,7 +287,9 @@ def decide(
 
 @request(app)
 def decision(
-    client: Client, name: Name, id: Annotated[str, typer.Argument(metavar="ID", help="Id of the decision.")]
+    client: Client,
+    name: Name,
+    id: str,  # id of the decision
 ) -> Answer:
     """Show a decision: the available arms, the arms that played, and their rewards.
 
@@ -336,8 +313,8 @@ def arms(client: Client, name: Name) -> Answer:
 def events(
     client: Client,
     name: Name,
-    after: Annotated[int, typer.Option(min=0, help="Sequence of the last event that is known.")] = 0,
-    limit: Annotated[int, typer.Option(min=1, help="Largest number of events.")] = 100,
+    after: Annotated[int, Option(min=0)] = 0,  # sequence of the last event that is known
+    limit: Annotated[int, Option(min=1)] = 100,  # largest number of events
 ) -> Answer:
     """List the events of an allocation, in order.
 
@@ -352,8 +329,8 @@ def events(
 def reward(
     client: Client,
     name: Name,
-    decision: Annotated[str, typer.Argument(metavar="DECISION", help="Id of the decision.")],
-    rewards: Annotated[list[str], typer.Argument(metavar="ARM=REWARD", help="Reward of each arm.")],
+    decision: str,  # id of the decision
+    rewards: Annotated[list[str], Argument(metavar="ARM=REWARD")],  # reward of each arm
     again: IdempotencyKey = None,
 ) -> Answer:
     """Send the rewards of a decision; the exit status is 1 if a reward was not accepted.
@@ -371,8 +348,8 @@ def reward(
 def total(
     client: Client,
     name: Name,
-    value: Annotated[float, typer.Argument(metavar="VALUE", help="Sum of the rewards.")],
-    round: Annotated[int | None, typer.Option(min=1, help="Round of the sum. Default: the last one.")] = None,
+    value: float,  # sum of the rewards
+    round: Annotated[int | None, Option(min=1)] = None,  # Round of the sum. Default: the last one
     again: IdempotencyKey = None,
 ) -> Answer:
     """Send the anonymous sum of rewards that arrived in the last round.
@@ -389,9 +366,7 @@ def total(
 def audit(
     client: Client,
     name: Name,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="Largest number of arms, by decreasing deficit. Default: all.")
-    ] = None,
+    limit: Annotated[int | None, Option(min=1)] = None,  # Largest number of arms, by decreasing deficit. Default: all
 ) -> Answer:
     """Show what each arm was promised and what it received.
 
@@ -406,16 +381,11 @@ def audit(
 def stopping(
     client: Client,
     name: Name,
-    delta: Annotated[float, typer.Option(help="Probability with which the answer may be wrong.")] = 0.05,
-    epsilon: Annotated[float, typer.Option(help="By how much another arm may be better, in reward.")] = 0.0,
-    best: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COUNT|promises",
-            help="How many best arms are to be known, or 'promises' for those that the best shares under the promises "
-            "give more than a minimum. Default: as many as play in a round.",
-        ),
-    ] = None,
+    delta: float = 0.05,  # probability with which the answer may be wrong
+    epsilon: float = 0.0,  # by how much another arm may be better, in reward
+    # How many best arms are to be known, or 'promises' for those that the best shares under the promises give more than
+    # a minimum. Default: as many as play in a round
+    best: Annotated[str | None, Option(metavar="COUNT|promises")] = None,
 ) -> Answer:
     """Show whether one may stop: the arms that can still be the best; the exit status is 1 while one may not.
 
@@ -432,21 +402,12 @@ def stopping(
 def differences(
     client: Client,
     name: Name,
-    control: Annotated[
-        str | None, typer.Argument(metavar="CONTROL", help="Compare all others with this one. Default: all pairs.")
-    ] = None,
-    groups: Annotated[bool, typer.Option("--groups", help="Compare groups, each the mean of its arms.")] = False,
-    month: Annotated[
-        str | None, typer.Option(metavar="YYYY-MM", help="Count the rewards of this month (UTC) only.")
-    ] = None,
-    assume: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ASSUMPTION",
-            help="'lost independently' or 'the window is over', of rewards that are not known. Default: the worst.",
-        ),
-    ] = None,
-    confidence: Annotated[float, typer.Option(help="Confidence with which all intervals hold at once.")] = 0.95,
+    control: Annotated[str | None, Argument()] = None,  # Compare all others with this one. Default: all pairs
+    groups: bool = False,  # compare groups, each the mean of its arms
+    month: Annotated[str | None, Option(metavar="YYYY-MM")] = None,  # count the rewards of this month (UTC) only
+    # 'lost independently' or 'the window is over', of rewards that are not known. Default: the worst
+    assume: Annotated[str | None, Option(metavar="ASSUMPTION")] = None,
+    confidence: float = 0.95,  # confidence with which all intervals hold at once
 ) -> Answer:
     """Show by how much arms earn more than others, and how sure that is, however often one looks.
 
@@ -463,11 +424,9 @@ def log(
     client: Client,
     name: Name,
     file: LogFile,
-    since: Annotated[int, typer.Option(min=1, help="First round.")] = 1,
-    until: Annotated[int | None, typer.Option(min=1, help="Last round. Default: the last one decided.")] = None,
-    estimate: Annotated[
-        bool, typer.Option("--estimate", help="Estimate propensities that have no closed form; takes time.")
-    ] = False,
+    since: Annotated[int, Option(min=1)] = 1,  # first round
+    until: Annotated[int | None, Option(min=1)] = None,  # Last round. Default: the last one decided
+    estimate: bool = False,  # estimate propensities that have no closed form; takes time
 ) -> Answer:
     """Download the log of an allocation, one row per play; the file is written completely or not at all.
 
@@ -485,9 +444,7 @@ def log(
 @request(app)
 def algorithms(
     client: Client,
-    algorithm: Annotated[
-        str | None, typer.Argument(metavar="ALGORITHM", help="Show the parameters of this algorithm only.")
-    ] = None,
+    algorithm: Annotated[str | None, Argument()] = None,  # show the parameters of this algorithm only
 ) -> Answer:
     """List the algorithms that the service has, or the parameters of one.
 
@@ -535,7 +492,7 @@ def _field(one: Field[Any], hint: Any, text: str) -> Parameter:
         for limit in getattr(hint, "__metadata__", ()):
             limits |= {name: getattr(limit, key) for name, key in (("min", "ge"), ("max", "le")) if hasattr(limit, key)}
         hint = get_args(hint)[0]
-    help = text[:1].upper() + text[1:] + "."
+    help = sentence(text)
     if one.name in TABLES:
         hint = str
     if one.default is MISSING:
@@ -610,13 +567,10 @@ def _command(group: App, name: str, record: type[ChangeRecord]) -> None:
 def add_webhook(
     client: Client,
     name: Name,
-    to: Annotated[str, typer.Argument(metavar="ADDRESS", help="To which events are sent by POST.")],
-    kind: Annotated[
-        list[str] | None, typer.Option(metavar="KIND", help="Of events that are sent; repeatable. Default: all.")
-    ] = None,
-    after: Annotated[
-        int | None, typer.Option(min=0, help="Sequence of the event before the first one. Default: the last one now.")
-    ] = None,
+    to: Annotated[str, Argument(metavar="ADDRESS")],  # to which events are sent by POST
+    kind: list[str] | None = None,  # Of events that are sent; repeatable. Default: all
+    # Sequence of the event before the first one. Default: the last one now
+    after: Annotated[int | None, Option(min=0)] = None,
 ) -> Answer:
     """Register a webhook URL; shows the signing secret once.
 
@@ -639,7 +593,9 @@ def list_webhooks(client: Client, name: Name) -> Answer:
 
 @request(webhooks, "remove")
 def remove_webhook(
-    client: Client, name: Name, id: Annotated[str, typer.Argument(metavar="ID", help="Id of the webhook.")]
+    client: Client,
+    name: Name,
+    id: str,  # id of the webhook
 ) -> Answer:
     """Remove a webhook; no more events are sent to it.
 

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
-import typer
-
 from evenhand.cli.options import Port
 
 
 def demo(
     port: Port = 0,
-    no_browser: Annotated[bool, typer.Option("--no-browser", help="Do not open the page in a browser.")] = False,
+    no_browser: bool = False,  # do not open the page in a browser
 ) -> None:
     """Serve three allocations with live traffic, and open the page that shows them.
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from evenhand.cli import options
 from evenhand.cli.output import print_json
@@ -20,62 +21,32 @@ if TYPE_CHECKING:
 
 
 def evaluate(
-    logs: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="LOG", help="CSV or Parquet file with one row per play; several of policies that did not learn."
-        ),
-    ],
+    # CSV or Parquet file with one row per play; several of policies that did not learn
+    logs: Annotated[list[Path], Argument(metavar="LOG")],
     shares: options.Targets = None,
-    algorithm: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ALGORITHM",
-            help="Replay an algorithm that learns: a name, your own as 'module:function', a table of parts, or a .toml "
-            "or .json file with such a table.",
-        ),
-    ] = None,
+    # replay an algorithm that learns: a name, your own as 'module:function', a table of parts, or a .toml or .json file
+    # with such a table
+    algorithm: str | None = None,
     set_: options.Settings = None,
     segments: options.Segments = None,
-    promise: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="TABLE",
-            help='With --segments, what the algorithm promises in one, such as \'{segment="FR", '
-            "fractions={tea=0.1}}'; can be repeated.",
-        ),
-    ] = None,
+    # with --segments, what the algorithm promises in one, such as '{segment="FR", fractions={tea=0.1}}'; can be
+    # repeated
+    promise: Annotated[list[str] | None, Option(metavar="TABLE")] = None,
     rewards: options.LogRewards = None,
-    against: Annotated[
-        str | None, typer.Option(metavar="TARGET", help='Compare with this target, such as "the log\'s policy".')
-    ] = None,
-    estimator: Annotated[str, typer.Option(metavar="NAME", help="One of ips, snips, dr, sndr, switch.")] = "dr",
-    clip: Annotated[
-        str | None,
-        typer.Option(metavar="WEIGHT", help="Largest weight, or 'slope', which chooses it. Default: no limit."),
-    ] = None,
-    interval: Annotated[
-        str | None,
-        typer.Option(
-            metavar="KIND",
-            help="'normal'; 'sequence' or 'one look' for policies that learn. Default: sequence where chances changed.",
-        ),
-    ] = None,
-    estimate: Annotated[
-        bool,
-        typer.Option("--estimate", help="Estimate propensities, where the log has none, from how often items played."),
-    ] = False,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit with 1 where the log cannot answer.")] = False,
+    # compare with this target, such as "the log's policy"
+    against: Annotated[str | None, Option(metavar="TARGET")] = None,
+    estimator: Annotated[str, Option(metavar="NAME")] = "dr",  # one of ips, snips, dr, sndr, switch
+    # Largest weight, or 'slope', which chooses it. Default: no limit
+    clip: Annotated[str | None, Option(metavar="WEIGHT")] = None,
+    # 'normal'; 'sequence' or 'one look' for policies that learn. Default: sequence where chances changed
+    interval: Annotated[str | None, Option(metavar="KIND")] = None,
+    estimate: bool = False,  # estimate propensities, where the log has none, from how often items played
+    strict: bool = False,  # exit with 1 where the log cannot answer
     missing: options.Missing = None,
     window: options.Window = None,
-    by_position: Annotated[bool, typer.Option("--by-position", help="Also evaluate each position separately.")] = False,
-    rows: Annotated[
-        bool | None,
-        typer.Option(
-            "--rows/--no-rows",
-            help="Treat every row as a round, even if a decision has several rows. Kept beside the file.",
-        ),
-    ] = None,
+    by_position: bool = False,  # also evaluate each position separately
+    # Treat every row as a round, even if a decision has several rows. Kept beside the file
+    rows: Annotated[bool | None, Option("--rows/--no-rows")] = None,
     column: options.Columns = None,
     features: options.LogFeatures = None,
     seed: options.Seed = 0,

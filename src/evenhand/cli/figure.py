@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from evenhand.cli.options import FigureFile, Title, Width, format_of
 from evenhand.cli.output import note
@@ -13,29 +13,15 @@ from evenhand.simulation.kinds import FigureKind
 
 
 def figure(
-    results: Annotated[Path, typer.Argument(metavar="RESULTS", help="Folder that `evenhand simulate` wrote.")],
-    kind: Annotated[
-        FigureKind,
-        typer.Argument(
-            metavar="KIND",
-            help="overview, curves, shares, shares-over-time, arms-over-time, differences (paired), lanes (their "
-            "spread), frontier (reward against unfairness) or delays (when rewards become known).",
-        ),
-    ],
+    results: Path,  # folder that `evenhand simulate` wrote
+    # what to draw: overview, curves, shares, shares-over-time, arms-over-time, differences (paired), lanes (their
+    # spread), frontier (reward against unfairness) or delays (when rewards become known)
+    kind: FigureKind,
     out: FigureFile,
-    measure: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MEASURE",
-            help="Measure of curves, differences and lanes. Default: r-regret where there are promises, else regret.",
-        ),
-    ] = None,
-    policy: Annotated[
-        str | None,
-        typer.Option(
-            metavar="LABEL", help="Policy that the figure is about, or that differences are to. Default: the first."
-        ),
-    ] = None,
+    # Measure of curves, differences and lanes. Default: r-regret where there are promises, else regret
+    measure: str | None = None,
+    # Policy that the figure is about, or that differences are to. Default: the first
+    policy: Annotated[str | None, Option(metavar="LABEL")] = None,
     width: Width = "screen",
     title: Title = "",
 ) -> None:

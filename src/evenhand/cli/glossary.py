@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Annotated
 
-import typer
+from typer import Argument
 
 from evenhand.cli.options import AsJson
 from evenhand.cli.output import print_json
@@ -19,10 +19,7 @@ def words() -> list[str]:
 
 
 def glossary(
-    word: Annotated[
-        str | None,
-        typer.Argument(metavar="WORD", autocompletion=words, help="Word to explain; without one, all are listed."),
-    ] = None,
+    word: Annotated[str | None, Argument(autocompletion=words)] = None,  # word to explain; without one, all are listed
     as_json: AsJson = False,
 ) -> None:
     """Explain a word that commands, pages and errors use, or list all of them.

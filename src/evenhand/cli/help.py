@@ -1,7 +1,12 @@
-"""How commands describe themselves: groups, whole summaries, values in words, ``-h``."""
+"""How commands describe themselves: groups, whole summaries, values in words, ``-h``.
+
+What an argument or option means is the comment at the parameter, as with fields of records; it is read when it is asked
+for.
+"""
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -13,7 +18,7 @@ if TYPE_CHECKING:
     from click import HelpFormatter
 
 #: What Typer calls the values of options → what they are for people.
-VALUES = {"int range": "N", "int": "N", "float range": "NUMBER", "float": "NUMBER", "path": "PATH", "str": "TEXT"}
+VALUES = {"int range": "N", "int": "N", "float range": "NUMBER", "float": "NUMBER"}
 RANGE = {">=": "at least", ">": "above", "<=": "at most", "<": "below"}
 
 
@@ -40,11 +45,28 @@ class _Command(TyperCommand):
         text, label, examples = (help or "").partition("Examples:\n")
         apart = "\n\n".join(f"  {line.strip()}" for line in examples.splitlines())  # else they are one paragraph
         super().__init__(name, help=f"{text}{label}\n{apart}" if label else help, **options)
+        for one in self.params:
+            if one.param_type_name == "argument" and one.metavar is None:
+                one.metavar = str(one.name).upper()
+            if one.default is False:  # without --no-…
+                one.secondary_opts = []
+
+    def explain(self) -> None:
+        """Describe the arguments and options that are described by comments."""
+        known = comments(inspect.unwrap(self.callback)) if self.callback else {}
+        for parameter in self.params:
+            text = getattr(parameter, "help", None) or known.get(str(parameter.name))
+            vars(parameter)["help"] = text and sentence(text)
+
+    def shell_complete(self, ctx: typer.Context, incomplete: str) -> Any:  # type: ignore[override]
+        self.explain()
+        return super().shell_complete(ctx, incomplete)
 
     def collect_usage_pieces(self, ctx: typer.Context) -> list[str]:  # type: ignore[override]
         return [re.sub(r"^\{(.*)\}(?=\.*$)", r"\1", piece) for piece in super().collect_usage_pieces(ctx)]
 
     def format_options(self, ctx: typer.Context, formatter: HelpFormatter) -> None:  # type: ignore[override]
+        self.explain()
         records: dict[str, list[tuple[str, str]]] = {"Arguments": [], "Options": []}
         for parameter in self.get_params(ctx):
             record = parameter.get_help_record(ctx)
@@ -80,11 +102,32 @@ class Group(TyperGroup):
                 formatter.write_dl(rows)
 
 
+def comments(function: Callable[..., Any]) -> dict[str, str]:
+    """What the parameters of a function mean: the comment beside each, or where that is too long those above."""
+    found: dict[str, str] = {}
+    above: list[str] = []
+    for line in map(str.strip, inspect.getsource(function).splitlines()):
+        if line.startswith(")"):
+            break
+        if line.startswith("# "):
+            above.append(line.removeprefix("# "))
+        elif parameter := re.match(r"(\w+): ", line):
+            found[parameter[1]] = line.partition(",  # ")[2] or " ".join(above)
+            above = []
+    return found
+
+
+def sentence(text: str) -> str:
+    """A text with a capital and a stop."""
+    return text[:1].upper() + text[1:].removesuffix(".") + "."
+
+
 def _in_words(kind: str, name: str, text: str) -> tuple[str, str]:
     """A row of the help with the values as people call them."""
     if kind == "Arguments":
         name = re.sub(r" <[^>]*>$", "", name)
     name = re.sub(r"<([a-z|]*\|[a-z|]*)>", r"\1", name)
+    name = re.sub(r"--([a-z-]+) <(?:list\[)?(?:str|path)\]?>", lambda found: f"--{found[1]} {found[1].upper()}", name)
     name = re.sub(r"<(?:list\[)?([A-Za-z ]+)\]?>", lambda found: VALUES.get(found[1].lower(), found[1].upper()), name)
     return name, re.sub(r"\[(.*?)\]$", lambda found: f"[{_range_in_words(found[1])}]", text)
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer import Argument, Option
 
 from evenhand.cli.help import App
 from evenhand.cli.options import AsJson, Database
@@ -31,14 +32,10 @@ app = App("Create, roll, list and revoke the API keys of the service.")
 
 @app.command()
 def create(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the key's user, shown in lists and logs.")],
-    scope: Annotated[
-        list[str], typer.Option(metavar="SCOPE", help="'administer', 'decide', 'reward' or 'read'; can be repeated.")
-    ],
-    allocation: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Allocation that the key is limited to; can be repeated. Default: all."),
-    ] = None,
+    name: str,  # name of the key's user, shown in lists and logs
+    scope: Annotated[list[str], Option()],  # 'administer', 'decide', 'reward' or 'read'; can be repeated
+    # Allocation that the key is limited to; can be repeated. Default: all
+    allocation: Annotated[list[str] | None, Option(metavar="NAME")] = None,
     expires: Expires = None,
     database: Database = "evenhand.db",
     as_json: AsJson = False,
@@ -56,10 +53,9 @@ def create(
 
 @app.command()
 def roll(
-    key: Annotated[str, typer.Argument(metavar="NAME", help="Name or id of the key.")],
-    overlap: Annotated[
-        str, typer.Option(metavar="TIME", help="How long the old secret is still accepted: 90s, 30m, 24h or 7d.")
-    ] = "24h",
+    key: Annotated[str, Argument(metavar="NAME")],  # name or id of the key
+    # how long the old secret is still accepted: 90s, 30m, 24h or 7d
+    overlap: Annotated[str, Option(metavar="TIME")] = "24h",
     expires: Expires = None,
     database: Database = "evenhand.db",
     as_json: AsJson = False,
@@ -97,7 +93,7 @@ def list_(database: Database = "evenhand.db", as_json: AsJson = False) -> None:
 
 @app.command()
 def revoke(
-    id: Annotated[str, typer.Argument(metavar="ID", help="Id of the key, as `evenhand keys list` shows it.")],
+    id: str,  # id of the key, as `evenhand keys list` shows it
     database: Database = "evenhand.db",
     as_json: AsJson = False,
 ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-import typer
+from typer import Argument
 
 from evenhand.cli.options import AsJson, Import
 from evenhand.cli.output import print_json
@@ -19,10 +19,8 @@ def slots() -> list[str]:
 
 
 def kinds(
-    slot: Annotated[
-        str | None,
-        typer.Argument(metavar="SLOT", autocompletion=slots, help="Such as index, rewards or feedback; default: all."),
-    ] = None,
+    # such as index, rewards or feedback; default: all
+    slot: Annotated[str | None, Argument(autocompletion=slots)] = None,
     own: Import = None,
     as_json: AsJson = False,
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from evenhand.cli import client as everything
 from evenhand.cli.client import Answer, IdempotencyKey, records, request
@@ -27,15 +28,11 @@ FORM, EXAMPLE = "POSITION:ARM=REWARD", "0:tea=1"
 def ask(
     client: Client,
     name: Name,
-    decisions: Annotated[int, typer.Argument(min=1, metavar="DECISIONS", help="Number of rounds.")],
-    seconds: Annotated[
-        float, typer.Option(metavar="SECONDS", help="Time in which they may be played; at most a day.")
-    ] = 60.0,
+    decisions: Annotated[int, Argument(min=1)],  # number of rounds
+    seconds: Annotated[float, Option(metavar="SECONDS")] = 60.0,  # time in which they may be played; at most a day
     available: Available = None,
-    units: Annotated[
-        bool, typer.Option("--units", help="Let the arms of a decision follow from a unit, such as the id of a user.")
-    ] = False,
-    draw: Annotated[bool, typer.Option("--draw", help="Draw all decisions, and list them; not with --units.")] = False,
+    units: bool = False,  # let the arms of a decision follow from a unit, such as the id of a user
+    draw: bool = False,  # draw all decisions, and list them; not with --units
     again: IdempotencyKey = None,
 ) -> Answer:
     """Take the next rounds: shows how often each arm plays in them, and until when to play and to report them.
@@ -59,16 +56,12 @@ def report(
     client: Client,
     name: Name,
     id: Id,
-    played: Annotated[int, typer.Argument(min=0, metavar="PLAYED", help="Decisions played so far: the first ones.")],
-    reward: Annotated[
-        list[str] | None,
-        typer.Option(metavar=FORM, help="Reward of an arm in the decision at a position from 0 on; can be repeated."),
-    ] = None,
-    column: Annotated[
-        list[int] | None,
-        typer.Option(metavar="COLUMN", min=0, help="Of a new decision, in a lease for units; can be repeated."),
-    ] = None,
-    finished: Annotated[bool, typer.Option("--finished", help="Return the decisions that were not played.")] = False,
+    played: Annotated[int, Argument(min=0)],  # decisions played so far: the first ones
+    # reward of an arm in the decision at a position from 0 on; can be repeated
+    reward: Annotated[list[str] | None, Option(metavar=FORM)] = None,
+    # of a new decision, in a lease for units; can be repeated
+    column: Annotated[list[int] | None, Option(metavar="COLUMN", min=0)] = None,
+    finished: bool = False,  # return the decisions that were not played
 ) -> Answer:
     """Report which decisions of a lease were played, with rewards; the same report twice counts once.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from evenhand.cli import options
 from evenhand.cli.client import Url, connected
@@ -22,25 +22,13 @@ WIDTH = 78  # characters in a line of a sentence
 
 
 def price(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="LOG|CONFIG|ALLOCATION",
-            help="A .csv or .parquet log of decisions, a .toml configuration, the .json file of a bandit that "
-            "`Bandit.save` wrote, or the name of a running allocation.",
-        ),
-    ],
+    # A .csv or .parquet log of decisions, a .toml configuration, the .json file of a bandit that `Bandit.save` wrote,
+    # or the name of a running allocation
+    source: Annotated[str, Argument(metavar="LOG|CONFIG|ALLOCATION")],
     promise: options.Promises = None,
-    algorithm: Annotated[
-        str | None,
-        typer.Option(
-            metavar="ALGORITHM",
-            help="Algorithm to simulate with and without the promise. Default: the recommended one.",
-        ),
-    ] = None,
-    rounds: Annotated[
-        int | None, typer.Option(min=1, help="Rounds to simulate. Default: as many as the log has, up to 20,000.")
-    ] = None,
+    algorithm: str | None = None,  # Algorithm to simulate with and without the promise. Default: the recommended one
+    # Rounds to simulate. Default: as many as the log has, up to 20,000
+    rounds: Annotated[int | None, Option(min=1)] = None,
     column: options.Columns = None,
     features: options.LogFeatures = None,
     missing: options.Missing = None,
@@ -48,13 +36,9 @@ def price(
     rewards: options.LogRewards = None,
     unit: options.Unit = None,
     segments: options.Segments = None,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write the figure there, as .png, .svg or .pdf.")
-    ] = None,
-    start: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Create an allocation with the promise, which starts from the log."),
-    ] = None,
+    out: Annotated[Path | None, Option(metavar="FILE")] = None,  # write the figure there, as .png, .svg or .pdf
+    # create an allocation with the promise, which starts from the log
+    start: Annotated[str | None, Option(metavar="NAME")] = None,
     url: Url = "http://127.0.0.1:8000",
     seed: options.Seed = None,
     as_json: options.AsJson = False,

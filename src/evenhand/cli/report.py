@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from evenhand.cli import options
 from evenhand.cli.client import Timeout, Url, Wait, connected
@@ -16,19 +16,11 @@ from evenhand.core.files import write_page
 
 
 def report(
-    source: Annotated[
-        str,
-        typer.Argument(
-            metavar="ALLOCATION|LOG",
-            help="Name of an allocation of a running service or, with --database, of a database; the .json file of a "
-            "bandit that `Bandit.save` wrote; or a .csv or .parquet log of decisions.",
-        ),
-    ],
-    out: Annotated[Path, typer.Option(metavar="FILE", help="HTML file to write.")] = Path("report.html"),
-    database: Annotated[
-        str | None,
-        typer.Option(metavar="DATABASE", help="SQLite file, or a URL such as postgresql://user@host/name; only read."),
-    ] = None,
+    # name of an allocation of a running service or, with --database, of a database; the .json file of a bandit that
+    # `Bandit.save` wrote; or a .csv or .parquet log of decisions
+    source: Annotated[str, Argument(metavar="ALLOCATION|LOG")],
+    out: Annotated[Path, Option(metavar="FILE")] = Path("report.html"),  # HTML file to write
+    database: str | None = None,  # SQLite file, or a URL such as postgresql://user@host/name; only read
     shares: options.Targets = None,
     promise: options.Promises = None,
     column: options.Columns = None,

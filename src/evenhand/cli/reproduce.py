@@ -8,7 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Argument, Option
 
 from evenhand.cli.options import AsJson, Jobs
 from evenhand.cli.output import Interrupted, print_json
@@ -29,27 +29,14 @@ def _ids() -> list[str]:
 
 
 def reproduce(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="EXPERIMENT",
-            autocompletion=_ids,
-            help="Ids such as C-1, papers such as huang2020, or all. Default: list the experiments.",
-            show_default=False,
-        ),
-    ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer lanes and rounds than in the papers.")] = False,
-    data: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="File or folder of real data: MovieLens, Outbrain, Coupon, Yeast, a conversion log; can be repeated."
-        ),
-    ] = None,
+    # Ids such as C-1, papers such as huang2020, or all. Default: list the experiments
+    names: Annotated[list[str] | None, Argument(metavar="EXPERIMENT", autocompletion=_ids, show_default=False)] = None,
+    quick: bool = False,  # fewer lanes and rounds than in the papers
+    # file or folder of real data: MovieLens, Outbrain, Coupon, Yeast, a conversion log; can be repeated
+    data: Annotated[list[Path] | None, Option(metavar="PATH")] = None,
     jobs: Jobs = 2,
-    out: Annotated[Path, typer.Option(metavar="FOLDER", help="Folder for results, figures and the report.")] = Path(
-        "reproduction"
-    ),
-    again: Annotated[bool, typer.Option("--again", help="Run experiments again even if they have results.")] = False,
+    out: Annotated[Path, Option(metavar="FOLDER")] = Path("reproduction"),  # folder for results, figures and the report
+    again: bool = False,  # run experiments again even if they have results
     as_json: AsJson = False,
 ) -> None:
     """Reproduce the papers' experiments, with a report of the figures and a verdict on every claim.

@@ -5,81 +5,40 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Annotated
 
-import typer
+from typer import Option
 
 from evenhand.cli.options import Database, Import, Port
 
 
 def serve(
     database: Database = "evenhand.db",
-    host: Annotated[
-        str,
-        typer.Option(
-            metavar="HOST",
-            help="Host name or address to listen on; addresses other than those of this computer require an API key.",
-        ),
-    ] = "127.0.0.1",
+    # host name or address to listen on; addresses other than those of this computer require an API key
+    host: str = "127.0.0.1",
     port: Port = 8000,
-    max_body: Annotated[
-        int, typer.Option(min=1, metavar="BYTES", help="Largest size of a request's body, in bytes.")
-    ] = 8 * 2**20,
-    max_batch: Annotated[int, typer.Option(min=1, help="Largest number of decisions or rewards per request.")] = 1000,
-    max_arms: Annotated[int, typer.Option(min=1, help="Largest number of arms per allocation.")] = 100_000,
-    max_work: Annotated[int, typer.Option(min=1, help="Largest number of decisions × arms per request.")] = 500_000,
-    max_leases: Annotated[int, typer.Option(min=1, help="Largest number of open leases per allocation.")] = 500,
-    max_rate: Annotated[float, typer.Option(min=0.01, help="Requests per second and key.")] = 1000.0,
-    max_concurrent: Annotated[int, typer.Option(min=1, help="Concurrent requests per key.")] = 200,
-    max_logs: Annotated[int, typer.Option(min=1, help="Concurrent log downloads per key.")] = 2,
-    max_seconds: Annotated[
-        float, typer.Option(min=0.1, metavar="SECONDS", help="Time limit for writing a log, in seconds.")
-    ] = 60.0,
-    max_connections: Annotated[int, typer.Option(min=1, help="Largest number of open connections.")] = 1000,
-    no_keys: Annotated[
-        bool,
-        typer.Option(
-            "--no-keys",
-            help="Answer requests from this computer without a key while no key exists; do not use it behind a proxy.",
-        ),
-    ] = False,
-    log_level: Annotated[
-        str, typer.Option(metavar="LEVEL", help="'error', 'warning', 'info' (every request) or 'debug'.")
-    ] = "warning",
-    log_format: Annotated[
-        str, typer.Option(metavar="FORMAT", help="'text', or 'json' with an object per line.")
-    ] = "text",
-    upgrade: Annotated[
-        bool, typer.Option("--upgrade", help="Upgrade the tables of the database before starting.")
-    ] = False,
-    wait: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            metavar="SECONDS",
-            help="Seconds to wait for a database that is not reachable yet. Default: 60 for PostgreSQL, else 0.",
-        ),
-    ] = None,
-    idle: Annotated[
-        float,
-        typer.Option(
-            min=1,
-            metavar="SECONDS",
-            help="Seconds without a request after which an allocation is unloaded from memory.",
-        ),
-    ] = 600.0,
-    retention: Annotated[
-        float | None,
-        typer.Option(
-            min=0.01,
-            metavar="DAYS",
-            help="Days to keep events; older ones are replaced by their state. Default: forever.",
-        ),
-    ] = None,
-    private_webhooks: Annotated[
-        bool,
-        typer.Option(
-            "--private-webhooks", help="Also send webhooks to addresses of private networks, and without TLS."
-        ),
-    ] = False,
+    max_body: Annotated[int, Option(min=1, metavar="BYTES")] = 8 * 2**20,  # largest size of a request's body, in bytes
+    max_batch: Annotated[int, Option(min=1)] = 1000,  # largest number of decisions or rewards per request
+    max_arms: Annotated[int, Option(min=1)] = 100_000,  # largest number of arms per allocation
+    max_work: Annotated[int, Option(min=1)] = 500_000,  # largest number of decisions × arms per request
+    max_leases: Annotated[int, Option(min=1)] = 500,  # largest number of open leases per allocation
+    max_rate: Annotated[float, Option(min=0.01)] = 1000.0,  # requests per second and key
+    max_concurrent: Annotated[int, Option(min=1)] = 200,  # concurrent requests per key
+    max_logs: Annotated[int, Option(min=1)] = 2,  # concurrent log downloads per key
+    # time limit for writing a log, in seconds
+    max_seconds: Annotated[float, Option(min=0.1, metavar="SECONDS")] = 60.0,
+    max_connections: Annotated[int, Option(min=1)] = 1000,  # largest number of open connections
+    # answer requests from this computer without a key while no key exists; do not use it behind a proxy
+    no_keys: bool = False,
+    # 'error', 'warning', 'info' (every request) or 'debug'
+    log_level: Annotated[str, Option(metavar="LEVEL")] = "warning",
+    log_format: Annotated[str, Option(metavar="FORMAT")] = "text",  # 'text', or 'json' with an object per line
+    upgrade: bool = False,  # upgrade the tables of the database before starting
+    # Seconds to wait for a database that is not reachable yet. Default: 60 for PostgreSQL, else 0
+    wait: Annotated[float | None, Option(min=0, metavar="SECONDS")] = None,
+    # seconds without a request after which an allocation is unloaded from memory
+    idle: Annotated[float, Option(min=1, metavar="SECONDS")] = 600.0,
+    # Days to keep events; older ones are replaced by their state. Default: forever
+    retention: Annotated[float | None, Option(min=0.01, metavar="DAYS")] = None,
+    private_webhooks: bool = False,  # also send webhooks to addresses of private networks, and without TLS
     own: Import = None,
 ) -> None:
     """Run the HTTP service, with decisions, rewards and audits for programs, and a web page.

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-import typer
+from typer import Option
 
 from evenhand.cli.options import AsJson, ConfigPath, Horizon, Import, Jobs, Lanes, Out, Seed
 from evenhand.cli.output import Interrupted, note, print_json
@@ -78,18 +78,12 @@ def simulate(
     out: Out = Path("results"),
     own: Import = None,
     as_json: AsJson = False,
-    figures: Annotated[
-        Figures, typer.Option(help="The overview and the figure of what was lost, those of all measures, or none.")
-    ] = "main",
-    wide: Annotated[bool, typer.Option("--wide", help="Print every arm and measure, with standard errors.")] = False,
-    against: Annotated[
-        str | None,
-        typer.Option(metavar="LABEL", help="Print the paired differences of the other policies to this one."),
-    ] = None,
-    width: Annotated[
-        Literal["screen", "column", "text"] | None,
-        typer.Option(help="Size and letters of figures, for a screen or a paper. Default: the configuration."),
-    ] = None,
+    figures: Figures = "main",  # the overview and the figure of what was lost, those of all measures, or none
+    wide: bool = False,  # print every arm and measure, with standard errors
+    # print the paired differences of the other policies to this one
+    against: Annotated[str | None, Option(metavar="LABEL")] = None,
+    # Size and letters of figures, for a screen or a paper. Default: the configuration
+    width: Literal["screen", "column", "text"] | None = None,
 ) -> None:
     """Run a simulation, report which policies kept their promises, and write results and figures.
 

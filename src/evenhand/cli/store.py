@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+from typer import Argument, Option
 
 from evenhand.cli.help import App
 from evenhand.cli.options import AsJson, Database, Import, Jobs, LogFile, Name
@@ -23,17 +24,9 @@ def export(
     name: Name,
     file: LogFile,
     database: Database = "evenhand.db",
-    estimate: Annotated[
-        bool,
-        typer.Option("--estimate", help="Estimate propensities that have no closed form; replays every event."),
-    ] = False,
-    features: Annotated[
-        bool,
-        typer.Option(
-            "--features",
-            help="Write the features of the decisions, too, which may be personal, and beside the file what they are.",
-        ),
-    ] = False,
+    estimate: bool = False,  # estimate propensities that have no closed form; replays every event
+    # write the features of the decisions, too, which may be personal, and beside the file what they are
+    features: bool = False,
     own: Import = None,
     as_json: AsJson = False,
 ) -> None:
@@ -60,19 +53,11 @@ def export(
 
 
 def verify(
-    names: Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Allocations. Default: all.")] = None,
+    names: Annotated[list[str] | None, Argument(metavar="NAME")] = None,  # Allocations. Default: all
     database: Database = "evenhand.db",
-    onward: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="File with the states that were verified the last time; begin after these, and write it anew.",
-        ),
-    ] = None,
-    checksum: Annotated[
-        str | None,
-        typer.Option(metavar="CHECKSUM", help="Checksum that an event must have, as in a report on an allocation."),
-    ] = None,
+    # file with the states that were verified the last time; begin after these, and write it anew
+    onward: Annotated[Path | None, Option(metavar="FILE")] = None,
+    checksum: str | None = None,  # checksum that an event must have, as in a report on an allocation
     jobs: Jobs = -1,
     own: Import = None,
     as_json: AsJson = False,
@@ -121,7 +106,7 @@ def upgrade(database: Database = "evenhand.db") -> None:
 
 @db.command()
 def backup(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="New file for the copy.")],
+    file: Path,  # new file for the copy
     database: Database = "evenhand.db",
 ) -> None:
     """Make a consistent copy of an SQLite database, even while it is in use.
@@ -139,19 +124,11 @@ def backup(
 @db.command()
 def restore(
     name: Name,
-    removed: Annotated[
-        Path,
-        typer.Option(metavar="FILE", help="New file for the events that are removed. Default: NAME-removed.jsonl."),
-    ] = Path(),
-    from_snapshot: Annotated[
-        bool | None,
-        typer.Option(
-            "--from-snapshot/--back",
-            help="Continue from an intact snapshot after the damage, or go back to the last valid event. Default: "
-            "back, if there is no such snapshot.",
-            show_default=False,
-        ),
-    ] = None,
+    # New file for the events that are removed. Default: NAME-removed.jsonl
+    removed: Annotated[Path, Option(metavar="FILE")] = Path(),
+    # Continue from an intact snapshot after the damage, or go back to the last valid event. Default: back, if there is
+    # no such snapshot
+    from_snapshot: Annotated[bool | None, Option("--from-snapshot/--back", show_default=False)] = None,
     database: Database = "evenhand.db",
     own: Import = None,
 ) -> None:
@@ -174,14 +151,8 @@ def restore(
 @db.command()
 def compact(
     name: Name,
-    before: Annotated[
-        datetime,
-        typer.Option(
-            metavar="TIME",
-            help="Time up to which events are replaced, in UTC, such as 2026-01-31.",
-            formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"],
-        ),
-    ],
+    # time up to which events are replaced, in UTC, such as 2026-01-31
+    before: Annotated[datetime, Option(metavar="TIME", formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%S"])],
     database: Database = "evenhand.db",
     own: Import = None,
 ) -> None:
@@ -207,7 +178,7 @@ def compact(
 def erase(
     name: Name,
     database: Database = "evenhand.db",
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    yes: bool = False,  # do not ask
 ) -> None:
     """Erase an allocation and all its stored data.
 
@@ -226,11 +197,9 @@ def erase(
 @db.command("export")
 def export_all(
     name: Name,
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="New file to write, of JSON lines.")],
+    file: Path,  # new file to write, of JSON lines
     database: Database = "evenhand.db",
-    features: Annotated[
-        bool, typer.Option("--features", help="Write the features of the decisions, too, which may be personal.")
-    ] = False,
+    features: bool = False,  # write the features of the decisions, too, which may be personal
 ) -> None:
     """Write the events of an allocation to a file for `evenhand db import`.
 
@@ -248,7 +217,7 @@ def export_all(
 
 @db.command("import")
 def import_all(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="File that `evenhand db export` wrote.")],
+    file: Path,  # file that `evenhand db export` wrote
     name: Name,
     database: Database = "evenhand.db",
     own: Import = None,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+from typer import Argument, Option
 
 from evenhand.cli.help import App, Group
 from evenhand.cli.options import AsJson, FigureFile, Import, Jobs, Title, Width, format_of
@@ -45,27 +46,17 @@ OutOfSweep = Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder that 
 
 @app.command()
 def run(
-    study: Annotated[Path, typer.Argument(metavar="STUDY.toml", help="Configuration with a section [sweep].")],
-    out: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="Folder for the results; those that it has are kept.")
-    ] = Path("sweep"),
+    study: Annotated[Path, Argument(metavar="STUDY.toml")],  # configuration with a section [sweep]
+    # folder for the results; those that it has are kept
+    out: Annotated[Path, Option(metavar="FOLDER")] = Path("sweep"),
     jobs: Jobs = 1,
-    backend: Annotated[
-        Literal["local", "dask", "ray"], typer.Option(help="Where to run: on this machine, or on a cluster.")
-    ] = "local",
-    address: Annotated[
-        str,
-        typer.Option(metavar="ADDRESS", help="Scheduler of the cluster. Default: start a cluster on this machine."),
-    ] = "",
-    shard: Annotated[
-        str | None,
-        typer.Option(metavar="K/N", help="Run only the Kth of N parts; `evenhand sweep merge` joins them."),
-    ] = None,
-    again: Annotated[bool, typer.Option("--again", help="Run everything anew.")] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only report whether all can be run, and how long it will take.")
-    ] = False,
-    figures: Annotated[bool, typer.Option("--figures/--no-figures", help="Draw figures of the axes.")] = True,
+    backend: Literal["local", "dask", "ray"] = "local",  # where to run: on this machine, or on a cluster
+    address: str = "",  # Scheduler of the cluster. Default: start a cluster on this machine
+    # run only the Kth of N parts; `evenhand sweep merge` joins them
+    shard: Annotated[str | None, Option(metavar="K/N")] = None,
+    again: bool = False,  # run everything anew
+    dry_run: bool = False,  # only report whether all can be run, and how long it will take
+    figures: Annotated[bool, Option("--figures/--no-figures")] = True,  # draw figures of the axes
     measure: Measure = None,
     own: Import = None,
     as_json: AsJson = False,
@@ -128,11 +119,9 @@ def status(folder: OutOfSweep, as_json: AsJson = False) -> None:
 
 @app.command()
 def merge(
-    out: Annotated[Path, typer.Argument(metavar="FOLDER", help="Folder for the joined results.")],
-    parts: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="PARTS", help="Folders of the parts. Default: all wrote to FOLDER.", show_default=False),
-    ] = None,
+    out: Annotated[Path, Argument(metavar="FOLDER")],  # folder for the joined results
+    # Folders of the parts. Default: all wrote to FOLDER
+    parts: Annotated[list[Path] | None, Argument(show_default=False)] = None,
     measure: Measure = None,
     as_json: AsJson = False,
 ) -> None:
@@ -151,21 +140,12 @@ def merge(
 @app.command()
 def figure(
     folder: OutOfSweep,
-    kind: Annotated[
-        Literal["lines", "heatmap", "frontier"],
-        typer.Argument(
-            metavar="KIND",
-            help="lines (a measure over one axis), heatmap (over two) or frontier (reward against unfairness).",
-        ),
-    ],
+    # what to draw: lines (a measure over one axis), heatmap (over two) or frontier (reward against unfairness)
+    kind: Literal["lines", "heatmap", "frontier"],
     out: FigureFile,
-    measure: Annotated[
-        str | None, typer.Option(metavar="MEASURE", help="Measure of lines and heat maps. Default: what was lost.")
-    ] = None,
-    axes: Annotated[
-        list[str] | None,
-        typer.Option("--axis", metavar="AXIS", help="Axis of the study; give two for a heat map. Default: the first."),
-    ] = None,
+    measure: str | None = None,  # Measure of lines and heat maps. Default: what was lost
+    # Axis of the study; give two for a heat map. Default: the first
+    axes: Annotated[list[str] | None, Option("--axis", metavar="AXIS")] = None,
     width: Width = "screen",
     title: Title = "",
 ) -> None:

@@ -10,7 +10,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from typer import Option
 
 from evenhand.core.errors import EvenhandError, nearest
 
@@ -41,26 +41,14 @@ class Content(StrEnum):
 
 
 def table(
-    results: Annotated[
-        Path, typer.Argument(metavar="RESULTS", help="Folder that `evenhand simulate` or `evenhand sweep` wrote.")
-    ],
-    show: Annotated[
-        Content,
-        typer.Option(
-            help="Measures by policy, shares of the arms by policy, paired differences, or the choices of a sweep."
-        ),
-    ] = Content.MEASURES,
-    markup: Annotated[Format, typer.Option("--format", help="Markup of the table.")] = Format.MARKDOWN,
-    against: Annotated[
-        str | None, typer.Option(metavar="LABEL", help="Policy for the differences; the first by default.")
-    ] = None,
-    measure: Annotated[
-        list[str] | None, typer.Option(metavar="MEASURE", help="Only this measure; can be repeated.")
-    ] = None,
-    policy: Annotated[
-        list[str] | None, typer.Option(metavar="LABEL", help="Only this policy; can be repeated.")
-    ] = None,
-    interval: Annotated[bool, typer.Option("--interval", help="95% intervals in place of standard errors.")] = False,
+    results: Path,  # folder that `evenhand simulate` or `evenhand sweep` wrote
+    # measures by policy, shares of the arms by policy, paired differences, or the choices of a sweep
+    show: Content = Content.MEASURES,
+    markup: Annotated[Format, Option("--format")] = Format.MARKDOWN,  # markup of the table
+    against: Annotated[str | None, Option(metavar="LABEL")] = None,  # policy for the differences; the first by default
+    measure: list[str] | None = None,  # only this measure; can be repeated
+    policy: Annotated[list[str] | None, Option(metavar="LABEL")] = None,  # only this policy; can be repeated
+    interval: bool = False,  # 95% intervals in place of standard errors
 ) -> None:
     """Print a table of results at the horizon as Markdown, LaTeX or CSV.
 

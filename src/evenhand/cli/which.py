@@ -26,13 +26,9 @@ def which(
     promise: Annotated[str | None, typer.Option(metavar="ANSWER", help=_help("promise"))] = None,
     rewards: Annotated[str | None, typer.Option(metavar="ANSWER", help=_help("rewards"))] = None,
     means: Annotated[str | None, typer.Option(metavar="ANSWER", help=_help("means"))] = None,
-    features: Annotated[bool, typer.Option("--features", help="Each decision has features, such as who asks.")] = False,
-    several: Annotated[
-        bool, typer.Option("--several", help="Several arms play per round, or arms are absent.")
-    ] = False,
-    explainable: Annotated[
-        bool, typer.Option("--explainable", help="Decisions must follow from numbers, without draws.")
-    ] = False,
+    features: bool = False,  # each decision has features, such as who asks
+    several: bool = False,  # several arms play per round, or arms are absent
+    explainable: bool = False,  # decisions must follow from numbers, without draws
     reported: Annotated[str | None, typer.Option(metavar="ANSWER", help=_help("reported"))] = None,
     as_json: AsJson = False,
 ) -> None:
