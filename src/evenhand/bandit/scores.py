@@ -97,7 +97,8 @@ class Scores:
     def turn(self, now: float) -> list[int]:
         """Go to the month of a time; which tables have become which, empty where all stay."""
         month = np.datetime64(int(now // 1), "s").astype("datetime64[M]")
-        self.begins, self.ends = (float(one.astype("datetime64[s]").astype(np.int64)) for one in (month, month + 1))
+        months = np.array([month, month + np.timedelta64(1, "M")], "datetime64[s]")
+        self.begins, self.ends = months.astype(np.int64).astype(float).tolist()
         self.month = str(month)
         self.since = now if self.since is None else self.since
         moved = self._merged()
