@@ -197,7 +197,8 @@ def test_nobody_says_that_nothing_is_promised_or_behind_where_something_is_in_a_
     tea, coffee, mate = (line.reason for line in audit.lines)
     assert tea.startswith("Nothing is promised to it. ")
     assert "It has the 10% that it was promised. It is promised 20% in the segment FR." in coffee
-    assert mate.startswith("Nothing is promised to it over all rounds. It is promised 30% in the segment FR. ")
+    asleep = "It is promised 30% in the segment FR, where it could play in 0% of the rounds only."
+    assert mate.startswith(f"Nothing is promised to it over all rounds. {asleep} It could play in 7")
     assert audit.deficit_history is not None
     assert audit.deficit_history.note == ""  # no arm was ever more than a play behind its promise for all rounds
     assert (audit.furthest, audit.behind) == ("mate in the segment FR", health.behind)
@@ -278,6 +279,102 @@ def test_chances_of_a_segment_are_at_least_its_shares(kind: str) -> None:
     assert plays[1, 2] / 50 < 0.25
     with pytest.raises(InfeasiblePromise, match="the larger of its shares and the overall ones sum"):
         bandit.promise({"mate": 0.95}, segment="DE")
+
+
+# --- Asleep in a segment ----------------------------------------------------------------------------------------------
+
+
+def test_the_audit_tells_asleep_in_a_segment_from_behind() -> None:
+    """Awake in FR, mate sleeps in three of four rounds of DE, so that half of these cannot be its own."""
+    bandit = of()
+    bandit.promise({"mate": 0.5}, segment="DE")
+    bandit.promise({"coffee": 0.2}, segment="FR")
+    for now in range(160):
+        country, asleep = ("DE", "FR")[now % 2], now % 8 in (0, 2, 4)
+        bandit.decide(someone(country), available=ARMS[:2] if asleep else ARMS, now=float(now))
+    audit, health = bandit.audit(now=160.0), bandit.health(now=160.0)
+    fault = (
+        "with the recent availability, the promised shares of the segment DE cannot be kept: arm 'mate' is promised "
+        "0.5 of the rounds but can play in at most 0.25 (plays = 1 and the given availability); that is 0.25 too much"
+    )
+    assert audit.fault == fault
+    assert (health.status, health.text) == ("bad", f"W{fault[1:]}.")
+    assert [(line.name, line.verdict, line.available) for line in audit.bounds] == [
+        ("mate", "missed", 0.25),
+        ("coffee", "kept", 1.0),
+    ]
+    assert (
+        "It is promised 50% in the segment DE, where it could play in 25% of the rounds only." in audit.lines[2].reason
+    )
+    assert "It is promised 20% in the segment FR. " in audit.lines[1].reason
+    assert list(contradictions(audit, health)) == []
+    again = Bandit.restored(json.loads(json.dumps(bandit.dump())))
+    assert again.audit(now=160.0) == audit
+    again.add("cocoa", now=160.0)  # of which it is unknown whether it could have played
+    assert again.audit(now=160.0).fault == ""
+
+
+def test_what_sleeps_elsewhere_is_no_fault_of_a_segment() -> None:
+    bandit = of()
+    bandit.promise({"mate": 0.5}, segment="DE")
+    live(bandit, 200, asleep={"FR": "mate", "IT": "mate"})
+    audit = bandit.audit(now=200.0)
+    assert audit.fault == ""
+    assert audit.bounds[0].available == 1.0
+    assert audit.lines[2].available == pytest.approx(segments_of(bandit).rounds[0] / 200.0)
+
+
+def test_promises_for_all_rounds_and_in_a_segment_are_held_against_availability_together() -> None:
+    """tea can play in half of the rounds, those of DE, in which coffee is promised all: each could be kept alone."""
+    bandit = of({"kind": "deficit_first", "fractions": [0.4, 0.0, 0.0]})
+    bandit.promise({"coffee": 0.9}, segment="DE")
+    for now in range(100):
+        at_home = now % 2 == 0
+        bandit.decide(someone("DE" if at_home else "FR"), available=ARMS if at_home else ARMS[1:], now=float(now))
+    audit, health = bandit.audit(now=100.0), bandit.health(now=100.0)
+    together = "the shares promised by segment and those of all rounds cannot be kept together"
+    assert audit.fault == f"with the recent availability, {together}"
+    assert health.status == "bad"
+    bandit.promise({"coffee": 0.2}, segment="DE")
+    assert bandit.audit(now=100.0).fault == ""
+
+
+def test_an_arm_counts_in_a_segment_from_when_it_was_added_and_segments_move_with_another_declaration() -> None:
+    bandit = live(of(), 60)
+    bandit.add("cocoa", now=60.0)
+    bandit.promise({"cocoa": 0.3}, segment="DE")
+    assert bandit.audit(now=60.0).bounds[0].available is None
+    for now in range(10):
+        bandit.decide(someone("DE"), available=ARMS if now < 5 else None, now=60.0)
+    assert bandit.audit(now=60.0).bounds[0].available == 0.5
+    fault = bandit.audit(now=60.0).fault
+    wider = Features(
+        {"country": Category(["AT", "DE", "FR"]), "age": Number(0, 100, missing=40), "new": Flag(), "query": Vector(2)}
+    )
+    bandit.change(Redeclare(wider))
+    assert bandit.audit(now=60.0).bounds[0].available == 0.5
+    assert bandit.audit(now=60.0).fault == fault
+    bandit.promise({"cocoa": 0.6}, segment="DE")
+    assert "the segment DE cannot be kept: arm 'cocoa' is promised 0.6" in bandit.audit(now=60.0).fault
+
+
+def test_a_promise_in_a_segment_that_was_not_due_a_play_has_not_begun() -> None:
+    """As one for all rounds: it began late, or its arm could never play."""
+    bandit = live(of(), 40)
+    bandit.promise({"mate": 0.1}, segment="DE")
+    assert bandit.audit(now=40.0).verdict == "No promise has begun yet."
+    bandit.decide(someone("DE"), available=["tea"], now=40.0)
+    audit = bandit.audit(now=40.0)
+    assert (audit.verdict, audit.bounds[0].verdict) == ("No promise has begun yet.", None)
+    for _ in range(11):
+        bandit.decide(someone("DE"), available=["tea"], now=40.0)
+    assert bandit.audit(now=40.0).bounds[0].verdict == "missed"
+    fresh = of()
+    fresh.promise({"mate": 0.3}, segment="FR")
+    fresh.decide(someone("FR"), available=["tea"], now=0.0)
+    assert fresh.audit(now=0.0).verdict == "No promise has begun yet."  # it could never play
+    fresh.decide(someone("FR"), now=0.0)
+    assert fresh.audit(now=0.0).verdict == "The promise is kept."
 
 
 # --- What can be kept -------------------------------------------------------------------------------------------------

@@ -91,6 +91,9 @@ def test_names_of_segments_and_features_stay_as_they_are() -> None:
         )
     audit = bandit.audit(now=30.0)
     assert "Ida in the segment round trip is" in audit.verdict
-    assert "over all visitors. It is promised 50% in the segment round trip." in audit.lines[0].reason
+    assert (
+        "over all visitors. It is promised 50% in the segment round trip, where it could play in 0% of the visitors"
+        in audit.lines[0].reason
+    )
     assert "in the segment round trip" in audit.changes_made[-1].text
     assert any("arm of service had a value" in one and "20 visitors" in one for one in audit.warnings)

@@ -92,6 +92,8 @@ def make(record: Record, change: ChangeRecord, now: float, replayed: bool = Fals
         record.contexts.erase_arm(arms.place[change.arm])
     if isinstance(change, AddArm | BringBack):
         record.availability.clear()  # it is unknown whether the arm would have been available
+        if record.segments is not None:
+            record.segments.recent.clear()
     if record.version != version or isinstance(change, Close | Reopen):
         name = getattr(change, "arm", "")  # as it was before, or that of a new one
         place, round = arms.place.get(name, record.arms.place.get(name)), record.state.round

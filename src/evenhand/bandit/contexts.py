@@ -143,10 +143,10 @@ class Contexts:
         values = own.copy() if arms is None else np.concatenate([own, arms[list(places)].ravel()])
         return Pull(len(self.history), values, noted)
 
-    def decided(self, round: int, pull: Pull, places: Sequence[int], kept: bool) -> None:
+    def decided(self, round: int, pull: Pull, places: Sequence[int], available: Available, kept: bool) -> None:
         """Count what was noted of a decision, and its round; keep its features where its rewards need them."""
         if self.segments is not None:
-            self.segments.decided(self.segments.of(pull.values), places)
+            self.segments.decided(self.segments.of(pull.values), places, available)
             kept = True
         if pull.noted:
             self.counts.update(pull.noted)

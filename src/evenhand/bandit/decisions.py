@@ -228,7 +228,7 @@ def apply(
     """
     record.policy.apply(record.state, decision, given)
     if pull is not None and record.contexts is not None:
-        record.contexts.decided(decision.round, pull, places, record.policy.contextual)
+        record.contexts.decided(decision.round, pull, places, available, record.policy.contextual)
     scores, index = record.scores, UNCOUNTED
     counting: list[float] = []
     if counted:  # in line, as all that every decision does

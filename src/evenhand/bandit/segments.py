@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.bandit.arms import Available, RecentAvailability
 from evenhand.bandit.ledger import Entry, Flow, Holder, InSegment, Ledger, Opening
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, InfeasiblePromise, StateError
@@ -24,7 +25,8 @@ from evenhand.policy.segments import (
     overall_of,
 )
 
-ARRAYS = ("rounds", "plays", "known", "sums", "worst", "shares")
+ARRAYS = ("rounds", "plays", "known", "sums", "worst", "shares", "missed", "added")
+PLACE = 4  # bytes of the number of a segment
 
 
 class Segments(SegmentAccounts):
@@ -36,6 +38,8 @@ class Segments(SegmentAccounts):
         shape = (len(self.names), arms)
         self.known, self.sums = np.zeros((2, *shape))  # (segments, arms), rewards, and their sums in the unit
         self.worst = np.full(shape, -np.inf)  # (segments, arms), the most plays behind so far
+        self.missed, self.added = np.zeros((2, *shape))  # rounds in which an arm could not play; before it was added
+        self.recent = RecentAvailability()  # as packed bits, with the number of the segment behind them
         self.feature, self.plain = self._partition.feature, self._partition.plain
         self.place = self._partition.place
 
@@ -50,8 +54,11 @@ class Segments(SegmentAccounts):
 
     # --- decisions ----------------------------------------------------------------------------------------------------
 
-    def decided(self, segment: int, places: Sequence[int]) -> None:
+    def decided(self, segment: int, places: Sequence[int], available: Available) -> None:
         """Count a round; a deficit is largest right before a play."""
+        self.recent.add(available.packed + segment.to_bytes(PLACE))
+        if available.mask is not None:
+            self.missed[segment] += np.logical_not(available.mask)
         if self.shares[segment].any():
             held = (self.shares[segment] > 0.0) & (self.rounds[segment] > self.accounts.rounds[segment])
             worst = self.worst[segment]
@@ -59,6 +66,16 @@ class Segments(SegmentAccounts):
         self.rounds[segment] += 1.0
         for place in places:
             self.plays[segment, place] += 1.0
+
+    def available(self, segment: int, place: int) -> float | None:
+        """The part of the rounds of a segment in which an arm could play; None before the first since it was added."""
+        seen = self.rounds.item(segment) - self.added.item(segment, place)
+        return 1.0 - self.missed.item(segment, place) / seen if seen else None
+
+    def recently(self) -> tuple[list[int], list[bytes], Array]:
+        """The segments and sets of available arms of the last rounds, and how often each pair occurred."""
+        pairs, frequencies = self.recent.frequencies()
+        return [int.from_bytes(one[-PLACE:]) for one in pairs], [one[:-PLACE] for one in pairs], frequencies
 
     def learn(self, segment: int, place: int, reward: float) -> None:
         """Count a reward that is known, in the user's unit."""
@@ -69,10 +86,12 @@ class Segments(SegmentAccounts):
 
     def grow(self, arms: int) -> None:
         """Count more arms."""
-        more = [(0, 0), (0, arms - self.plays.shape[1])]
+        fresh = arms - self.plays.shape[1]
+        more = [(0, 0), (0, fresh)]
         for name in ARRAYS[1:]:
             filling = -np.inf if name == "worst" else 0.0
             setattr(self, name, np.pad(getattr(self, name), more, constant_values=filling))
+        self.added[:, arms - fresh :] = self.rounds[:, np.newaxis]
         self.accounts = Accounts(*[np.pad(getattr(self.accounts, name), more) for name in COLUMNS])
 
     def with_shares(self, segment: int, given: Mapping[str, float], places: Mapping[str, int]) -> Array:
@@ -168,6 +187,8 @@ class Segments(SegmentAccounts):
             getattr(other, name)[at] = getattr(self, name)
         for name in COLUMNS:
             getattr(other.accounts, name)[at] = getattr(self.accounts, name)
+        for one in self.recent.rounds:
+            other.recent.add(one[:-PLACE] + at[int.from_bytes(one[-PLACE:])].to_bytes(PLACE))
         return other
 
     # --- saving -------------------------------------------------------------------------------------------------------
@@ -175,7 +196,7 @@ class Segments(SegmentAccounts):
     def dump(self) -> dict[str, Any]:
         """Plain JSON values."""
         arrays = {name: dump(getattr(self, name)) for name in ARRAYS}
-        return {"of": self.plain, **arrays, "accounts": dump(self.accounts)}
+        return {"of": self.plain, **arrays, "accounts": dump(self.accounts), "recent": self.recent.dump()}
 
     @classmethod
     def restored(cls, described: Mapping[str, Any], features: Features, arms: int) -> Segments:
@@ -184,6 +205,7 @@ class Segments(SegmentAccounts):
         for name in ARRAYS:
             setattr(segments, name, restore(getattr(segments, name), described[name]))
         segments.accounts = restore(segments.accounts, described["accounts"])
+        segments.recent.restore(described["recent"])
         if (segments.plays.sum(axis=0) < 0.0).any() or (segments.shares < 0.0).any() or (segments.shares > 1.0).any():
             raise StateError("the saved segments are damaged")
         return segments

@@ -72,6 +72,8 @@ class BoundLine(Answer):
     share: float | None  # plays per round since then; null before the first
     owed: float  # plays behind the promise; negative where ahead
     excess: float | None  # plays above the limit; negative below it; null for no limit
+    # share of the rounds of its segment in which an arm could play since it was added; null for all rounds
+    available: float | None = None
     verdict: str | None = None  # whether both are `kept`, or one is `missed` or `undecided`; null before they begin
     standing: str | None = None  # the same in a few words, such as `kept` or `7.5 plays behind`
     segment: str = ""  # of whose rounds alone all counts are; empty for all rounds

@@ -8,6 +8,7 @@ from typing import Any
 
 import attrs
 import numpy as np
+from numpy.typing import NDArray
 
 from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array, Mask, PerLane, Shape, State
@@ -156,7 +157,7 @@ def infeasible(
             "is drawn by chance must fit into every round: lower the shares, or use VirtualQueue"
         )
     known = np.full(len(names), 1.0 / len(names)) if frequencies is None else frequencies
-    if _fits(shares, overall, most, known):
+    if fits(shares, overall, most, np.arange(len(names)), np.ones(shares.shape, dtype=bool), known):
         return ""
     seen = ", ".join(f"{name} {part:.1%}" for name, part in zip(names, known, strict=True))
     return (
@@ -170,14 +171,22 @@ def needs_frequencies(shares: Array, overall: Array, most: float) -> bool:
     return bool(shares.any() and (np.maximum(shares, overall).sum(axis=-1) > most + 1e-9).any())
 
 
-def _fits(shares: Array, overall: Array, most: float, frequencies: Array) -> bool:
-    """Whether there are shares of every segment that are large enough, also in the mean over the segments."""
+def fits(shares: Array, overall: Array, most: float, segments: NDArray[Any], able: Mask, frequencies: Array) -> bool:
+    """Whether shares in every segment can be large enough, also in the mean over all rounds.
+
+    Rounds are of several sorts: each has a segment, arms that can play (sorts, arms), and is so frequent. Those of a
+    segment are as frequent as its sorts together; a segment without any asks for nothing.
+    """
+    from scipy import sparse
     from scipy.optimize import linprog
 
-    segments, arms = shares.shape
-    within = np.kron(np.eye(segments), np.ones(arms))
-    over = np.kron(frequencies, np.eye(arms))
-    limits = np.concatenate([np.full(segments, most), -overall + 1e-9])
-    bounds = [(low, 1.0) for low in shares.ravel().tolist()]
-    found = linprog(np.zeros(segments * arms), np.vstack([within, -over]), limits, bounds=bounds)
+    sorts, arms = able.shape
+    there = np.unique(segments)
+    of = np.vstack([(segments == there[:, np.newaxis]) * frequencies, frequencies])  # and of all rounds
+    promised = (np.vstack([shares[there], overall]) * of.sum(axis=1, keepdims=True)).ravel()
+    asked = np.flatnonzero(promised)
+    plays = sparse.kron(sparse.eye(sorts), np.ones(arms))
+    rows: Any = sparse.vstack([plays, -sparse.kron(of, sparse.eye(arms), "csr")[asked]])
+    limits = np.concatenate([np.full(sorts, most), -promised[asked]]) + 1e-9
+    found = linprog(np.zeros(sorts * arms), rows, limits, bounds=[(0.0, float(one)) for one in able.ravel()])
     return bool(found.status == 0)

@@ -83,9 +83,11 @@ class Account:
             in_segment(line.name, line.segment): line.owed for line in within
         }  # by promise, in segments
 
+        ended = (entry for entry in record.ledger.entries if entry.kind == "segment" and entry.share)
+        self.ended_within = {entry.holder for entry in ended}  # arms in segments that were promised something before
         self.waiting_within = dict(waiting_of(record)) if self.keeping.keeps == "count" else {}  # for a next promise
 
-        segments = record.segments if record.segments is not None and record.segments.promised else None
+        segments = self.segments = record.segments if record.segments is not None and record.segments.promised else None
         #: Why promises by segment and for all rounds cannot be kept together, or on which frequencies that rests.
         self.fault_within = "" if segments is None else segments.fault(segments.shares, policy, self.active)
         self.doubts = [] if record.contexts is None else record.contexts.doubts(self.round)  # of features

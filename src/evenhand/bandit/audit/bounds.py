@@ -37,7 +37,8 @@ def _within(record: Record, segments: Segments) -> Iterator[BoundLine]:
         made = int(segments.plays[row, arm] - segments.accounts.plays[row, arm])
         owed, share = segments.owed(row).item(arm), made / rounds if rounds else None
         arms = (record.names[arm],)
-        yield BoundLine(arms[0], "segment", arms, least, None, since, rounds, made, share, owed, None, segment=name)
+        counts = (since, rounds, made, share, owed, None, segments.available(row, arm))
+        yield BoundLine(arms[0], "segment", arms, least, None, *counts, segment=name)
 
 
 def waiting_of(record: Record) -> Iterator[tuple[str, float]]:

@@ -7,31 +7,26 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.alarms import standing
 from evenhand.bandit.audit.costing import cost_of, deserved_shares
 from evenhand.bandit.audit.delays import summarise
+from evenhand.bandit.audit.faults import available_sets, fault_of, leading
 from evenhand.bandit.audit.health import furthest, health_of
 from evenhand.bandit.audit.judged import judged, verdict
 from evenhand.bandit.audit.sentences import reasons
 from evenhand.bandit.ledger import PLAY, Whole
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array, Mask
 from evenhand.inference.sequences import mean_interval
 from evenhand.judgement.sentences import WHOLE
 from evenhand.messages.answers import AllocationHealth, moment
 from evenhand.messages.audit import Audit
 from evenhand.messages.lines import COLUMNS, Line
-from evenhand.theory.bounded import bounds_of, check_bounds
-from evenhand.theory.feasibility import check_shares
+from evenhand.policy.part import Places
 
-Places = NDArray[np.intp]
-SIZE = 20_000  # arms times sets of available arms up to which floors and caps of groups are checked
 BOUNDS = 1000  # lines of groups and caps, at most
-EXAMINED = 100  # arms, those with the largest promise for their availability, whose promises are checked together
 FEW = 10  # unknown rewards of an arm up to which nothing is suspected
 SMALL = 0.1  # part of an arm's rewards up to which unknown ones are not suspected, where the others are all the largest
 LARGE = 0.5  # part from which on unknown rewards are always suspected
@@ -46,7 +41,7 @@ def audit(account: Account, limit: int | None, now: float) -> Audit:
         plays = account.pulls - account.plays_before
         places = leading([-account.deficits, -plays], validate.whole("limit", limit))
     trust, warnings = trusted(account)
-    promised, fault, found = _promised(account), _fault(account) or account.fault_within, judged(account)
+    promised, fault, found = _promised(account), fault_of(account) or account.fault_within, judged(account)
     lines = _lines(account, places, trust, promised, found.words())
     for line, reason in zip(lines, reasons(lines, account, found), strict=True):
         line.reason = reason
@@ -80,22 +75,6 @@ def audit(account: Account, limit: int | None, now: float) -> Audit:
         segmented=account.segmented,
         segments=account.segments_of(places),
     )
-
-
-def leading(keys: Sequence[Array], limit: int) -> Places:
-    """The first places in the lexicographic order of some keys, the smallest first; ties keep their order."""
-    chosen: list[Places] = []
-    tied, left = np.arange(len(keys[0])), limit
-    for key in keys:
-        if len(tied) <= left:
-            break
-        values = key[tied]
-        last = np.sort(values)[left - 1]  # quicker than a partition where many are equal
-        chosen.append(tied[values < last])
-        left -= len(chosen[-1])
-        tied = tied[values == last]
-    places = np.sort(np.concatenate([*chosen, tied[:left]]))
-    return places[np.lexsort([key[places] for key in reversed(keys)])]
 
 
 def _lines(
@@ -187,66 +166,15 @@ def health(account: Account, closed: bool, now: float) -> AllocationHealth:
     """The health of an allocation."""
     trust, _ = trusted(account)
     doubts = int(np.count_nonzero(~trust & account.active))
-    return health_of(account, judged(account), _fault(account), doubts, closed, now)
+    return health_of(account, judged(account), fault_of(account), doubts, closed, now)
 
 
 def recent(account: Account) -> Array:
     """(arms,), the share of the recent rounds in which each arm was available; 1 before the first."""
     if not account.sets:
         return np.ones(len(account.names))
-    sets = available_sets(account, np.arange(len(account.names)))
+    sets = available_sets(account.sets, np.arange(len(account.names)), len(account.names))
     return np.asarray(account.frequencies @ sets)
-
-
-def available_sets(account: Account, places: Places) -> Mask:
-    """(sets, places), which of some arms were available in each set of the account."""
-    sets = np.zeros((len(account.sets), len(places)), dtype=bool)
-    for row, packed in enumerate(account.sets):
-        sets[row] = np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=len(account.names))[places]
-    return sets
-
-
-def _fault(account: Account) -> str:
-    """Why promises cannot be kept with the availability so far; empty if they can."""
-    from evenhand.environment.availability import Joint
-
-    if account.fractions is None or not account.sets:
-        return ""
-    if account.groups or (account.caps is not None and (account.caps < 1.0).any()):
-        return _fault_of_bounds(account)
-    promised = np.flatnonzero(account.fractions > 0.0)
-    sets, frequencies = available_sets(account, promised), account.frequencies
-    if not sets.size:
-        return ""
-    shares = account.fractions[promised]
-    available = sum((part * row for row, part in zip(sets, frequencies, strict=True)), np.zeros(len(shares)))
-    pace = np.divide(shares, available, out=np.full(len(shares), np.inf), where=available > 0.0)
-    # Usually every arm can play in an equal part of the rounds in which it is available, and this settles the question.
-    if pace.max() <= 1.0 and (pace.sum() <= account.plays or all(row @ pace <= account.plays for row in sets)):
-        return ""
-    pressing = np.sort(leading([-pace], EXAMINED))
-    names = [account.names[place] for place in promised[pressing].tolist()]
-    try:
-        check_shares(shares[pressing], account.plays, Joint(sets[:, pressing].astype(int), frequencies), names)
-    except EvenhandError as error:
-        return str(error)
-    return ""
-
-
-def _fault_of_bounds(account: Account) -> str:
-    """Why floors and caps of arms and groups cannot be kept with the availability so far; empty if they can."""
-    from evenhand.environment.availability import Joint
-
-    arms = len(account.names)
-    sets = available_sets(account, np.arange(arms)) & account.active
-    if sets.size > SIZE or not sets.size:  # a program of that size would take seconds
-        return ""
-    bounds = bounds_of(arms, account.fractions, account.caps, account.groups, account.names)
-    try:
-        check_bounds(bounds, account.plays, Joint(sets.astype(int), account.frequencies))
-    except EvenhandError as error:
-        return str(error)
-    return ""
 
 
 def catch_up(account: Account, available: Array) -> Array:

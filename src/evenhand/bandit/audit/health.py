@@ -27,11 +27,11 @@ def health_of(account: Account, judged: Judged, fault: str, doubts: int, closed:
     if closed:
         status, text = "closed", f"Closed after {number_of(account.rounds, 'round')}."
     elif fault:
-        status, text = "bad", f"With the recent availability, {fault}"
+        status, text = "bad", _whole(fault)
     elif missed:
         status = "bad"
     elif account.fault_within:  # by frequencies that may change
-        status, text = "attention", f"{account.fault_within[0].upper()}{account.fault_within[1:]}."
+        status, text = "attention", _whole(account.fault_within)
     elif (
         (worst is not None and worst.by_rule)
         or waiting(account).size
@@ -54,6 +54,11 @@ def health_of(account: Account, judged: Judged, fault: str, doubts: int, closed:
         last_decision=None if account.decided is None else moment(account.decided),
         last_reward=None if account.rewarded is None else moment(account.rewarded),
     )
+
+
+def _whole(clause: str) -> str:
+    """A clause as a sentence."""
+    return f"{clause[0].upper()}{clause[1:]}."
 
 
 class Owing(NamedTuple):

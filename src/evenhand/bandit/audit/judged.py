@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,11 +130,24 @@ def _of_arms(account: Account) -> tuple[NDArray[np.intp], Judgements | None, Arr
 
 
 def _not_yet(account: Account) -> Mask:
-    """(arms,), of which nothing was asked yet: without a play, and not more than one behind."""
-    late = account.since > 0.0  # added, or promised something after the first round
-    late |= (account.seen > 0.0) & (account.missed >= account.seen)
-    late &= account.balance.promises == 0
-    return np.asarray(late & (account.pulls <= account.plays_before) & (account.deficits <= WHOLE))
+    """(arms,), of whose promises for all rounds nothing was asked yet."""
+    asleep = (account.seen > 0.0) & (account.missed >= account.seen)
+    plays = account.pulls - account.plays_before
+    return _unasked(account.since, asleep, account.balance.promises > 0, plays, account.deficits)
+
+
+def _not_yet_within(account: Account, line: BoundLine, holder: InSegment) -> bool:
+    """Whether the same is true of a promise in a segment."""
+    return bool(_unasked(line.since, line.available == 0.0, holder in account.ended_within, line.plays, line.owed))
+
+
+def _unasked(since: Any, asleep: Any, before: Any, plays: Any, owed: Any) -> Mask:
+    """Whether nothing was asked of promises that began after the first round, or of arms that could never play.
+
+    They are the first ones to their arms, which have no play yet, and are not more than one behind.
+    """
+    late = np.greater(since, 0.0) | asleep
+    return np.asarray(late & np.logical_not(before) & np.less_equal(plays, 0.0) & np.less_equal(owed, WHOLE))
 
 
 def _of_rates(account: Account, rates: Array) -> tuple[NDArray[np.intp], Judgements | None, Array]:
@@ -172,10 +186,12 @@ def _of_bounds(account: Account) -> Iterator[tuple[int, Promised, Case]]:
             found = _of_bound(account.keeping, line, line.owed, account.plays)
             yield at, ("group", line.name), Case(name, line.at_least, found)
         if line.rounds and line.kind == "segment":
-            place = account.names.index(line.name)
+            within = InSegment(line.segment, account.names.index(line.name))
+            if _not_yet_within(account, line, within):
+                continue
             found = _of_bound(account.keeping_within, line, line.owed, 1)
             case = Case(name, line.at_least, found, segment=plain(line.segment))
-            yield at, ("segment", InSegment(line.segment, place)), case
+            yield at, ("segment", within), case
         if line.rounds and line.at_most is not None and line.excess is not None:
             found = _of_bound(account.keeping, line, -line.excess, account.plays, cap=True)
             kind: Kind = "group_cap" if grouped else "cap"
@@ -199,7 +215,8 @@ def verdict(account: Account, found: Judged) -> str:
     worst, rest = found.worst(), resting(sorted(rests, key=lambda one: -one[1]), of_whom)
     promised = account.bounds or account.rates is not None or (found.shares * account.active).any()
     text = "The promises begin with the next round" if promised else "No share is promised to any arm"
-    if (account.active & (found.shares > 0.0) & (account.rounds_promised > 0) & _not_yet(account)).any():
+    begun = account.active & (found.shares > 0.0) & (account.rounds_promised > 0)
+    if account.owed_within or (begun & _not_yet(account)).any():  # the next round may be in no such segment
         text = "No promise has begun yet"
     if kept + missed + undecided:
         text = of_all(kept, missed, undecided, _waits(account, found))

@@ -105,7 +105,9 @@ def _within(account: Account) -> dict[str, str]:
     shares: dict[str, list[str]] = {}
     for line in account.bounds:
         if line.kind == "segment":
-            shares.setdefault(line.name, []).append(in_segment(percent(line.at_least), plain(line.segment)))
+            slept = "" if line.available is None or line.available >= ASLEEP else percent(line.available)
+            asleep = f", where it could play in {slept} of the rounds only" * bool(slept)
+            shares.setdefault(line.name, []).append(in_segment(percent(line.at_least), plain(line.segment)) + asleep)
     return {name: f"It is promised {listed(some)}." for name, some in shares.items()}
 
 

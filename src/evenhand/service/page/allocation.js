@@ -4,6 +4,7 @@ import { Arms } from './arms.js';
 import { Cost } from './cost.js';
 import { DeficitHistory } from './deficits.js';
 import { Delays } from './delays.js';
+import { sentence } from './faults.js';
 import { duration, moment, plays, reward, several, whole } from './format.js';
 import { History } from './history.js';
 import { Learned, Remembered } from './learned.js';
@@ -41,7 +42,7 @@ export function Allocation(props) {
 function Alarm({ fault }) {
   return html`<div class=${fault ? 'alarm' : ''}>
     <div role="alert">${fault && html`<h2>A promise cannot be kept</h2>`}</div>
-    ${fault && html`<p>With the recent availability, <bdi>${fault}</bdi></p>`}
+    ${fault && html`<p><bdi>${sentence(fault)}</bdi></p>`}
   </div>`;
 }
 

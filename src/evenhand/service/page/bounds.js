@@ -20,6 +20,7 @@ const COLUMNS = [
   ['rounds', 'Rounds', (line) => whole(line.rounds)],
   ['plays', 'Plays', (line) => whole(line.plays)],
   ['share', 'Share', (line) => share(line.share)],
+  ['available', 'Available', (line) => share(line.available)],
   ['owed', 'Owed, in plays', (line) => (line.at_least ? plays(line.owed) : NOTHING)],
   ['excess', 'Too many, in plays', (line) => plays(line.excess)],
 ];

@@ -14,7 +14,7 @@ export function faultsOf(refusal) {
 }
 
 const idOf = (path) => `fault-${path.replace(/[^\w.-]/g, '-')}`;
-const sentence = (text) => text[0].toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.');
+export const sentence = (text) => text[0].toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? '' : '.');
 
 // The attributes of the field of a path; `about` are the ids of what else describes it.
 export function describedBy(faults, path, about = '') {
