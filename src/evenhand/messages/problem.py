@@ -29,7 +29,7 @@ CODES: dict[str, tuple[int, str]] = {
     "too_large": (413, "the body, batch, number of arms, values or open leases, or the work is over the limit"),
     "unsupported_media_type": (415, "the body must be application/json"),
     "key_reused": (422, "the idempotency key was used for another request"),
-    "invalid": (422, "the request is invalid; `errors` lists where, if its form is wrong"),
+    "invalid": (422, "the request is invalid; `errors` lists where, as far as that is known"),
     "infeasible": (422, "the promised shares cannot be kept; nothing was changed"),
     "too_many_requests": (429, "the key is over its limit; retry after the seconds in `Retry-After`"),
     "headers_too_large": (431, "the headers are over the limit"),

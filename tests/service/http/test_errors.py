@@ -389,6 +389,45 @@ def test_parameters_may_not_be_deep(ask: Asking) -> None:
     refused(ask.send(ALL, body), 422, "invalid")
 
 
+@pytest.mark.parametrize(
+    ("wrong", "where"),
+    [
+        ({"parameters": {"fractions": {"tea": 0.1, "coffee": 1.2, "cocoa": 0}}}, "parameters.fractions.coffee"),
+        ({"parameters": {"fractions": [0.1, 1.2, 0.0]}}, "parameters.fractions[1]"),
+        ({"parameters": {"fractions": 1.2}}, "parameters.fractions"),
+        ({"parameters": {"fraction": 0.1}}, "parameters.fraction"),
+        ({"algorithm": "fucbs"}, "algorithm"),
+        (
+            {"algorithm": "fcts_d", "parameters": {"merit": {"kind": "power", "exponent": -1}}},
+            "parameters.merit.exponent",
+        ),
+        ({"algorithm": "fcts_d", "parameters": {"merit": "powr"}}, "parameters.merit"),
+        ({"algorithm": {"index": "ucbx"}, "parameters": {}}, "algorithm.index"),
+        ({"algorithm": {"index": {"kind": "ucbx"}}, "parameters": {}}, "algorithm.index.kind"),
+        (
+            {
+                "algorithm": {"index": "ucb", "fairness": {"kind": "deficit_first", "fractions": [0, 2, 0]}},
+                "parameters": {},
+            },
+            "algorithm.fairness.fractions[1]",
+        ),
+        ({"segments": "age"}, "segments"),
+        ({"arm_features": {"tea": {"price": 1}}}, "arm_features"),
+    ],
+)
+def test_a_value_of_the_right_form_that_is_refused_has_its_place(ask: Asking, wrong: Any, where: str) -> None:
+    for dry in ("", "?dry_run=true"):
+        error = refused(ask.post(ALL + dry, DRINKS | wrong), 422, "invalid")
+        assert [one["where"] for one in error["errors"]] == [f"body.{where}"], error
+        assert error["detail"].endswith(error["errors"][0]["message"])
+
+
+def test_what_is_wrong_with_the_whole_of_a_request_has_no_place(ask: Asking) -> None:
+    shares = {"parameters": {"fractions": [0.6, 0.6, 0.0]}}
+    assert refused(ask.post(ALL, DRINKS | shares), 422, "infeasible")["errors"] == []
+    assert refused(ask.post(ALL, DRINKS | {"plays": 5}), 422, "invalid")["errors"] == []
+
+
 def test_many_mistakes_are_not_all_listed(drinks: Asking) -> None:
     error = refused(drinks.post(f"{ONE}/rewards", {"rewards": [{}] * 500}), 422, "invalid")
     assert len(error["errors"]) == 20

@@ -12,7 +12,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
-from evenhand.core.errors import EvenhandError, InfeasiblePromise, StateError, written
+from evenhand.core.errors import EvenhandError, Fault, InfeasiblePromise, Path, StateError, written
 from evenhand.messages.problem import CODES, MAX_DETAILS, MEDIA_TYPE, Detail, Problem
 from evenhand.service.http.validation import described
 from evenhand.service.json import encode
@@ -53,7 +53,8 @@ class JsonResponse(Response):
     render = staticmethod(encode)
 
 
-WITH_FEATURES = ("rounds", "features", "arms", "arm_features", "segment")  # fields of requests
+WITH_FEATURES = ("rounds", "features", "arms", "arm_features", "segment")  # fields that a request may lack
+TABLES = ("parameters", "algorithm")  # fields whose keys are named as if they were fields themselves
 
 
 class Refused(Exception):
@@ -124,15 +125,43 @@ def refusal(error: Exception, request: Request | None = None) -> Refused:
     if code == "unavailable" and not isinstance(error, errors.Overloaded):
         return Refused(code, UNAVAILABLE)
     if code != "internal":
-        return Refused(code, str(error), _places(error))
+        return Refused(code, str(error), _places(error, request and getattr(request.state, "body", None)))
     LOG.error("%s: %s", type(error).__name__, error, exc_info=error)
     return Refused("internal", INTERNAL)
 
 
-def _places(error: Exception) -> list[tuple[str, str]]:
-    """Where in a request the features are wrong, which are checked against what is declared, not against its form."""
-    faults = [one for one in getattr(error, "faults", ()) if one.path and one.path[0] in WITH_FEATURES]
-    return [(f"body.{written(one.path)}", one.text) for one in faults]
+def _places(error: Exception, body: Any) -> list[tuple[str, str]]:
+    """Where the values of a request are wrong that have the right form, as far as the error knows the places."""
+    found = [(_place(one, body if isinstance(body, dict) else {}), one.text) for one in getattr(error, "faults", ())]
+    return [(f"body.{written(place)}", text) for place, text in found if place]
+
+
+def _place(fault: Fault, body: Mapping[str, Any]) -> Path:
+    """The place of a fault in the body of a request; empty where it is in none of its fields."""
+    steps = (*fault.path, *filter(None, [fault.key]))
+    if not steps or steps[0] in body:
+        return _as_given(steps, body, body)
+    for name in TABLES:
+        if isinstance(body.get(name), dict) and steps[0] in body[name]:
+            return _as_given((name, *steps), body, body)
+    return fault.path if steps[0] in WITH_FEATURES else ()
+
+
+def _as_given(steps: Path, value: Any, body: Mapping[str, Any]) -> Path:
+    """Steps that a request has: by number where what belongs to the arms was given as a list."""
+    place: list[str | int] = []
+    for step in steps:
+        arms = body.get("arms")
+        if isinstance(value, list) and isinstance(arms, list) and len(arms) == len(value) and step in arms:
+            step = arms.index(step)
+        if isinstance(value, dict) and isinstance(step, str):
+            value = value.get(step, {})
+        elif isinstance(value, list) and isinstance(step, int) and step < len(value):
+            value = value[step]
+        else:
+            break
+        place.append(step)
+    return tuple(place)
 
 
 def add_exception_handlers(app: FastAPI) -> None:
