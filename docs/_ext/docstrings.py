@@ -68,7 +68,8 @@ def fields(obj: Any, lines: list[str]) -> list[str]:
     """The fields of a record as a section *Fields*, from the comments at them in the source."""
     if not (inspect.isclass(obj) and is_record(obj)) or "Fields:" in lines or "Args:" in lines:
         return []
-    own = set(vars(obj).get("__annotations__", ()))
+    hints = vars(obj).get("__annotations__", {})
+    own = {name for name, hint in hints.items() if not str(hint).startswith("ClassVar")}
     rows = [f"    {name}: {text}" for name, text in texts(obj).items() if name in own]
     return ["", "Fields:", *rows, ""] if rows else []
 

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 app = App(
     "Send requests to a running service: decide, reward, audit, change.\n\n"
-    "EVENHAND_URL holds its address, and EVENHAND_KEY your API key if the service requires one.",
+    "EVENHAND_URL holds its address, and EVENHAND_KEY your API key if the service requires one."
 )
 
 
@@ -70,34 +70,33 @@ app.add_typer(webhooks, name="webhook")
 
 Url = Annotated[
     str,
-    typer.Option(
+    Option(
         envvar="EVENHAND_URL",
         metavar="URL",
         help="Address of the service; EVENHAND_KEY holds the API key if it requires one.",
     ),
 ]
-Timeout = Annotated[float, typer.Option(metavar="SECONDS", help="Seconds to wait for an answer, including retries.")]
+Timeout = Annotated[float, Option(metavar="SECONDS", help="Seconds to wait for an answer, including retries.")]
 Wait = Annotated[
-    bool,
-    typer.Option("--wait", help="Retry until --timeout if the service is not running, for example during a restart."),
+    bool, Option("--wait", help="Retry until --timeout if the service is not running, for example during a restart.")
 ]
 IdempotencyKey = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--idempotency-key",
         metavar="KEY",
         help="Idempotency key; a call with the key of an earlier one is not carried out again.",
     ),
 ]
 Version = Annotated[
-    int | None, typer.Option(min=0, help="Version that the allocation must have, so that no other change came between.")
+    int | None, Option(min=0, help="Version that the allocation must have, so that no other change came between.")
 ]
 DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Write nothing; show what each arm would be promised, or what is wrong.")
+    bool, Option("--dry-run", help="Write nothing; show what each arm would be promised, or what is wrong.")
 ]
 ArmFeatures = Annotated[
     str | None,
-    typer.Option(metavar="TABLE", help="Values of features of arms, by arm and name, such as '{tea={price=2.5}}'."),
+    Option(metavar="TABLE", help="Values of features of arms, by arm and name, such as '{tea={price=2.5}}'."),
 ]
 
 
@@ -496,7 +495,7 @@ def _field(one: Field[Any], hint: Any, text: str) -> Parameter:
     if one.name in TABLES:
         hint = str
     if one.default is MISSING:
-        argument = Annotated[hint, typer.Argument(metavar=one.name.upper(), help=help)]
+        argument = Annotated[hint, Argument(metavar=one.name.upper(), help=help)]
         return Parameter(f"field_{one.name}", Parameter.KEYWORD_ONLY, annotation=argument)
     option, default = one.name, one.default
     if one.name in TABLES:
@@ -509,7 +508,7 @@ def _field(one: Field[Any], hint: Any, text: str) -> Parameter:
         hint = hint if isinstance(default, str) else hint | None
     elif default is None:
         hint = hint | None
-    annotation = Annotated[hint, typer.Option(f"--{option.replace('_', '-')}", help=help, **limits)]
+    annotation = Annotated[hint, Option(f"--{option.replace('_', '-')}", help=help, **limits)]
     return Parameter(f"field_{one.name}", Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from typer import Argument, Option
 
 from evenhand.core.errors import ConfigurationError, EvenhandError, nearest, number_hint
 
@@ -38,7 +38,7 @@ def algorithm_names() -> list[str]:
 
 Import = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--import",
         metavar="FILE_OR_MODULE",
         callback=import_own,
@@ -46,30 +46,22 @@ Import = Annotated[
     ),
 ]
 ConfigPath = Annotated[
-    Path,
-    typer.Argument(metavar="CONFIG.toml", help="Configuration file, or a .parquet file of earlier results."),
+    Path, Argument(metavar="CONFIG.toml", help="Configuration file, or a .parquet file of earlier results.")
 ]
-Seed = Annotated[int | None, typer.Option(min=0, help="Random seed.")]
-Lanes = Annotated[int | None, typer.Option(min=1, help="Independent replications.")]
-Horizon = Annotated[int | None, typer.Option(min=1, help="Rounds.")]
-Jobs = Annotated[int, typer.Option(help="Number of processes; -1 uses every core. The results do not depend on it.")]
-Out = Annotated[
-    Path, typer.Option(metavar="FOLDER", help="Folder for results and figures; created if it does not exist.")
-]
-AsJson = Annotated[
-    bool,
-    typer.Option("--json", help="Print JSON to standard output, everything else to standard error."),
-]
+Seed = Annotated[int | None, Option(min=0, help="Random seed.")]
+Lanes = Annotated[int | None, Option(min=1, help="Independent replications.")]
+Horizon = Annotated[int | None, Option(min=1, help="Rounds.")]
+Jobs = Annotated[int, Option(help="Number of processes; -1 uses every core. The results do not depend on it.")]
+Out = Annotated[Path, Option(metavar="FOLDER", help="Folder for results and figures; created if it does not exist.")]
+AsJson = Annotated[bool, Option("--json", help="Print JSON to standard output, everything else to standard error.")]
 Settings = Annotated[
     list[str] | None,
-    typer.Option(
-        "--set", metavar="NAME=VALUE", help="Parameter of the algorithm, as in a configuration; can be repeated."
-    ),
+    Option("--set", metavar="NAME=VALUE", help="Parameter of the algorithm, as in a configuration; can be repeated."),
 ]
-Rewards = Annotated[str, typer.Option(metavar="LOW,HIGH", help="Smallest and largest possible reward.")]
+Rewards = Annotated[str, Option(metavar="LOW,HIGH", help="Smallest and largest possible reward.")]
 Columns = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         "--column",
         metavar="COLUMN=NAME",
         help="What a column is and its name in the file, such as reward=bought; can be repeated. Kept beside the file.",
@@ -77,7 +69,7 @@ Columns = Annotated[
 ]
 LogFeatures = Annotated[
     str | None,
-    typer.Option(
+    Option(
         "--features",
         metavar="NAME,…",
         help="Columns that are features of the situation, declared by what the file has in them. Kept beside the file.",
@@ -85,7 +77,7 @@ LogFeatures = Annotated[
 ]
 Missing = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="MEANING",
         help="What a blank reward means: 'zero' (only successes are reported), 'lost' (it says nothing) or 'never' "
         "(it is still open). Kept beside the file. Default: as said before, or an error.",
@@ -93,38 +85,36 @@ Missing = Annotated[
 ]
 Window = Annotated[
     float | None,
-    typer.Option(
+    Option(
         metavar="SECONDS",
         help="Age from which a blank reward is final, in the unit of the times. Kept beside the file.",
     ),
 ]
 LogRewards = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="LOW,HIGH",
         help="Smallest and largest possible reward. Kept beside the file. Default: 0,1; for a price those in the log.",
     ),
 ]
-Unit = Annotated[
-    str | None, typer.Option(metavar="UNIT", help="Unit of rewards, such as '€'. Kept beside the file as well.")
-]
+Unit = Annotated[str | None, Option(metavar="UNIT", help="Unit of rewards, such as '€'. Kept beside the file as well.")]
 Promises = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="SHARE,…",
         help="Shares of the rounds to promise to every arm. Default: 0.05,0.1,0.15, or less for many arms.",
     ),
 ]
 Segments = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="NAME|TABLE",
         help="Feature by whose values rounds are counted, or '{feature=\"age\", cuts=[18, 65]}' of a number.",
     ),
 ]
 Targets = Annotated[
     list[str] | None,
-    typer.Option(
+    Option(
         metavar="SHARES",
         help="Evaluate fixed shares: 'uniform', 'a=0.2,b=0.8', or a .json file with the share of each item; can be "
         "repeated, and the others are compared with the first.",
@@ -132,24 +122,24 @@ Targets = Annotated[
 ]
 Database = Annotated[
     str,
-    typer.Option(
+    Option(
         envvar="EVENHAND_DATABASE",
         metavar="DATABASE",
         help="SQLite file, or a URL such as postgresql://user@host/name.",
     ),
 ]
-LogFile = Annotated[Path, typer.Argument(metavar="FILE", help="File to write; ends in .csv or .parquet.")]
+LogFile = Annotated[Path, Argument(metavar="FILE", help="File to write; ends in .csv or .parquet.")]
 Available = Annotated[
-    list[str] | None, typer.Option(metavar="ARM", help="Arm that is available; can be repeated. Default: all.")
+    list[str] | None, Option(metavar="ARM", help="Arm that is available; can be repeated. Default: all.")
 ]
-Port = Annotated[int, typer.Option(min=0, max=65535, metavar="PORT", help="Port to listen on; 0 selects a free one.")]
-FigureFile = Annotated[Path, typer.Option(metavar="FILE", help="File to write: .png, .svg or .pdf.")]
+Port = Annotated[int, Option(min=0, max=65535, metavar="PORT", help="Port to listen on; 0 selects a free one.")]
+FigureFile = Annotated[Path, Option(metavar="FILE", help="File to write: .png, .svg or .pdf.")]
 Width = Annotated[
     Literal["screen", "column", "text"],
-    typer.Option(help="Size of the figure and of its text: for a screen, or for a paper."),
+    Option(help="Size of the figure and of its text: for a screen, or for a paper."),
 ]
-Title = Annotated[str, typer.Option(metavar="TITLE", help="Title above the figure.")]
-Name = Annotated[str, typer.Argument(metavar="NAME", help="Name of the allocation.")]
+Title = Annotated[str, Option(metavar="TITLE", help="Title above the figure.")]
+Name = Annotated[str, Argument(metavar="NAME", help="Name of the allocation.")]
 
 
 def format_of(path: Path) -> str:

@@ -259,17 +259,13 @@ class Promise(OwedTerms):
 class From:
     """A change of promises within a simulated run; its arms are those of the environment.
 
-    Args:
-        round: from which on the promises hold, counted from 1; at least 2, or 1 for a segment.
-        promise: the change.
-
     Example:
         >>> From(501, Promise({"tea": 0.3}, debt="forgive", reason="a new season")).to_json()
         {'from': 501, 'reason': 'a new season', 'debt': 'forgive', 'fractions': {'tea': 0.3}}
     """
 
-    round: int
-    promise: Promise
+    round: int  # from which on the promises hold, counted from 1; at least 2, or 1 for a segment
+    promise: Promise  # the change
 
     def to_json(self) -> dict[str, Any]:
         """The table ``[[promises]]`` of a configuration.

@@ -38,12 +38,6 @@ from evenhand.service.store.events import closed_after, encode
 class Change(Command[Any]):
     """Make a change, unless everything is so already; with ``dry_run`` say what it would do.
 
-    Args:
-        change: one of `evenhand.changes`.
-        version: that the allocation must have, as there was no other change since; None for any.
-        dry_run: whether to change nothing, and answer with a plan.
-        max_arms: of the allocation; None for no limit.
-
     Example:
         >>> import tempfile
         >>> from evenhand.changes import AddArm, Promise
@@ -62,10 +56,10 @@ class Change(Command[Any]):
 
     kind: ClassVar[str] = "change"
     answer: ClassVar[type] = ChangeResult
-    change: ChangeRecord
-    version: int | None = None
-    dry_run: bool = False
-    max_arms: int | None = None
+    change: ChangeRecord  # one of `evenhand.changes`
+    version: int | None = None  # that the allocation must have, as there was no other change since; None for any
+    dry_run: bool = False  # whether to change nothing, and answer with a plan
+    max_arms: int | None = None  # of the allocation; None for no limit
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -194,15 +194,6 @@ class Judge(Command[int]):
 class Decide(Command[Decisions]):
     """Decide one or several rounds.
 
-    Args:
-        count: number of rounds.
-        available: names of the arms that can play in them; None for all that are not retired.
-        rounds: instead of the others, what is known of each round.
-        features: of the situation in all of them.
-        arms: features of arms in all of them, by arm.
-        propensities: whether to return the propensity of every available arm, estimated where it has no closed form.
-        max_work: decisions × arms, and × lanes where propensities are estimated; None for no limit.
-
     Example:
         >>> import tempfile
         >>> from evenhand.service import Decide, Store
@@ -219,13 +210,14 @@ class Decide(Command[Decisions]):
 
     kind: ClassVar[str] = "decide"
     answer: ClassVar[type] = Decisions
-    count: int = 1
-    available: Sequence[str] | None = None
-    rounds: Sequence[Round] | None = None
-    features: Mapping[str, Any] | None = None
-    arms: Mapping[str, Mapping[str, Any]] | None = None
+    count: int = 1  # number of rounds
+    available: Sequence[str] | None = None  # names of the arms that can play in them; None for all that are not retired
+    rounds: Sequence[Round] | None = None  # instead of the others, what is known of each round
+    features: Mapping[str, Any] | None = None  # of the situation in all of them
+    arms: Mapping[str, Mapping[str, Any]] | None = None  # features of arms in all of them, by arm
+    # whether to return the propensity of every available arm, estimated where it has no closed form
     propensities: bool = False
-    max_work: int | None = None
+    max_work: int | None = None  # decisions × arms, and × lanes where propensities are estimated; None for no limit
 
     def values(self) -> dict[str, Any]:
         """The same, with rounds as tables."""
@@ -295,9 +287,6 @@ class Decide(Command[Decisions]):
 class Reward(Command[RewardResults]):
     """Take in the rewards of arms; each reward has its own result.
 
-    Args:
-        rewards: ids of decisions, each with the rewards of arms that played in it.
-
     Example:
         >>> import tempfile
         >>> from evenhand.service import Decide, Reward, Store
@@ -314,6 +303,7 @@ class Reward(Command[RewardResults]):
 
     kind: ClassVar[str] = "reward"
     answer: ClassVar[type] = RewardResults
+    # ids of decisions, each with the rewards of arms that played in it
     rewards: Sequence[tuple[str, Mapping[str, float]]] = ()
 
     def work(self, arms: int, features: FeatureSeconds = NO_FEATURES) -> float:
@@ -407,10 +397,6 @@ def round_of(bandit: Record, decision: str) -> int | None:
 class Total(Command[TotalResult]):
     """Take in the anonymous total of the round just decided.
 
-    Args:
-        value: the sum of all rewards that arrived in the round.
-        round: which round it is, so that a total cannot be credited to another one; None for the last one.
-
     Example:
         >>> import tempfile
         >>> from evenhand.service import Decide, Store, Total
@@ -427,7 +413,8 @@ class Total(Command[TotalResult]):
 
     kind: ClassVar[str] = "total"
     answer: ClassVar[type] = TotalResult
-    value: float
+    value: float  # the sum of all rewards that arrived in the round
+    # which round it is, so that a total cannot be credited to another one; None for the last one
     round: int | None = None
 
     def run(self, context: CommandContext) -> TotalResult:

@@ -20,14 +20,6 @@ REFUSED = {"unknown": UnknownLease, "over": LeaseOver, "conflict": Conflict}
 class LeaseRounds(Command[Lease]):
     """Lease the next rounds to a client that decides them itself.
 
-    Args:
-        decisions: number of rounds.
-        seconds: for which they may be played.
-        available: names of the arms that can play in them; None for all that are not retired.
-        units: whether arms follow from a hash of a unit; see `evenhand.bandit.Bandit.lease`.
-        max_work: decisions of the policy × arms; None for no limit.
-        max_leases: leases of the allocation that may be open; None for no limit.
-
     Example:
         >>> import tempfile
         >>> from evenhand.service import LeaseRounds, ReportLease, Store
@@ -44,12 +36,12 @@ class LeaseRounds(Command[Lease]):
 
     kind: ClassVar[str] = "lease"
     answer: ClassVar[type] = Lease
-    decisions: int
-    seconds: float = 60.0
-    available: Sequence[str] | None = None
-    units: bool = False
-    max_work: int | None = None
-    max_leases: int | None = None
+    decisions: int  # number of rounds
+    seconds: float = 60.0  # for which they may be played
+    available: Sequence[str] | None = None  # names of the arms that can play in them; None for all that are not retired
+    units: bool = False  # whether arms follow from a hash of a unit; see `evenhand.bandit.Bandit.lease`
+    max_work: int | None = None  # decisions of the policy × arms; None for no limit
+    max_leases: int | None = None  # leases of the allocation that may be open; None for no limit
 
     def work(self, arms: int, features: FeatureSeconds = NO_FEATURES) -> float:
         """Processor time, as estimated."""
@@ -80,23 +72,16 @@ class LeaseRounds(Command[Lease]):
 
 @dataclass(frozen=True)
 class ReportLease(Command[LeaseReport]):
-    """Take a report of a lease: the decisions played so far, and rewards; all of it, or nothing.
-
-    Args:
-        lease: its id.
-        played: number of its decisions that were played so far, from the first on.
-        rewards: by arm, at which positions it had rewards, and these.
-        columns: of the last of these decisions, of a lease for units.
-        finished: whether no more will be played.
-    """
+    """Take a report of a lease: the decisions played so far, and rewards; all of it, or nothing."""
 
     kind: ClassVar[str] = "report"
     answer: ClassVar[type] = LeaseReport
-    lease: str
-    played: int
+    lease: str  # its id
+    played: int  # number of its decisions that were played so far, from the first on
+    # by arm, at which positions it had rewards, and these
     rewards: Mapping[str, tuple[Sequence[int], Sequence[float]]] = field(default_factory=dict)
-    columns: Sequence[int] | None = None
-    finished: bool = False
+    columns: Sequence[int] | None = None  # of the last of these decisions, of a lease for units
+    finished: bool = False  # whether no more will be played
 
     def run(self, context: CommandContext) -> LeaseReport:
         """Take the report."""

@@ -48,9 +48,6 @@ from evenhand.service.store.reader import available_after, damage_as_state_error
 class ReadAudit(Reading[Audit]):
     """Read the audit: what each arm was promised, and what it received.
 
-    Args:
-        limit: number of lines; None for all arms.
-
     Example:
         >>> import tempfile
         >>> from evenhand.service import Decide, ReadAudit, Store
@@ -63,7 +60,7 @@ class ReadAudit(Reading[Audit]):
         >>> store.close()
     """
 
-    limit: int | None = None
+    limit: int | None = None  # number of lines; None for all arms
 
     def run(self, context: CommandContext) -> Audit:
         """The audit, with the name of the allocation and the sequence of its last event."""
@@ -128,17 +125,11 @@ class ReadDifferences(Reading[Differences]):
 
 @dataclass(frozen=True)
 class ReadStopping(Reading[Stopping]):
-    """Read whether one may stop; see `evenhand.Bandit.stopping`.
+    """Read whether one may stop; see `evenhand.Bandit.stopping`."""
 
-    Args:
-        delta: the probability with which the answer may be wrong.
-        epsilon: by how much another arm may be better, in the unit of the rewards.
-        best: how many best arms, or ``"promises"``; None for as many as play in a round.
-    """
-
-    delta: float = 0.05
-    epsilon: float = 0.0
-    best: int | str | None = None
+    delta: float = 0.05  # the probability with which the answer may be wrong
+    epsilon: float = 0.0  # by how much another arm may be better, in the unit of the rewards
+    best: int | str | None = None  # how many best arms, or ``"promises"``; None for as many as play in a round
 
     def run(self, context: CommandContext) -> Stopping:
         """The answer as of now."""
@@ -147,12 +138,9 @@ class ReadStopping(Reading[Stopping]):
 
 @dataclass(frozen=True)
 class ReadPrice(Reading[Price]):
-    """Read what promised shares would cost; see `evenhand.evaluation.price`.
+    """Read what promised shares would cost; see `evenhand.evaluation.price`."""
 
-    Args:
-        promises: shares of the rounds, each for every active arm; None for the usual ones.
-    """
-
+    # shares of the rounds, each for every active arm; None for the usual ones
     promises: tuple[float, ...] | None = None
 
     def run(self, context: CommandContext) -> Price:
@@ -270,10 +258,6 @@ class ReadEvidence(Reading[Start]):
 class ReadArms(Reading[Arms]):
     """Read a page of the arms, in their order.
 
-    Args:
-        limit: arms at most.
-        cursor: `next` of the page before; None for the first page.
-
     Example:
         >>> import tempfile
         >>> from evenhand.service import ReadArms, Store
@@ -288,8 +272,8 @@ class ReadArms(Reading[Arms]):
         >>> store.close()
     """
 
-    limit: int = 100
-    cursor: str | None = None
+    limit: int = 100  # arms at most
+    cursor: str | None = None  # `next` of the page before; None for the first page
 
     def run(self, context: CommandContext) -> Arms:
         """The page."""
@@ -315,9 +299,6 @@ def _place_of(cursor: str) -> int:
 class ReadDecision(Reading[DecisionOutcome]):
     """Read a decision and what came of it, from the events.
 
-    Args:
-        id: of the decision.
-
     Example:
         >>> import tempfile
         >>> from evenhand.service import Decide, ReadDecision, Reward, Store
@@ -332,7 +313,7 @@ class ReadDecision(Reading[DecisionOutcome]):
         >>> store.close()
     """
 
-    id: str
+    id: str  # of the decision
 
     def run(self, context: CommandContext) -> DecisionOutcome:
         """The decision."""

@@ -394,7 +394,7 @@ class Store:
             Both; 0 if it is not in memory.
         """
         writer = self._writers.get(name)
-        return (0, NO_FEATURES) if writer is None else (writer.arms, writer.features)
+        return (0, NO_FEATURES) if writer is None else writer.size
 
     def gauges(self, timeout: float) -> dict[str, Gauges]:
         """The gauges of the allocations that had a command here; those that do not answer in time are left out.

@@ -74,15 +74,10 @@ class Writer:
         return self._allocation is not None
 
     @property
-    def arms(self) -> int:
-        """The number of its arms, if it is in memory, else 0."""
+    def size(self) -> tuple[int, FeatureSeconds]:
+        """The number of its arms, and what its features take; 0 if it is not in memory."""
         allocation = self._allocation
-        return 0 if allocation is None else len(allocation.names)
-
-    @property
-    def features(self) -> FeatureSeconds:
-        """What its features take, if it is in memory."""
-        return NO_FEATURES if self._allocation is None else feature_seconds(self._allocation.bandit)
+        return (0, NO_FEATURES) if allocation is None else (len(allocation.names), feature_seconds(allocation.bandit))
 
     @property
     def waiting(self) -> int:
@@ -96,7 +91,7 @@ class Writer:
     def _is_long(self) -> bool:
         """Whether the next command is carried out by itself, as others would wait for it."""
         try:
-            return self._queue[0].command.work(self.arms, self.features) > LONG
+            return self._queue[0].command.work(*self.size) > LONG
         except (TypeError, ValueError, OverflowError):  # it is refused when it is carried out
             return False
 
