@@ -31,6 +31,7 @@ from evenhand.simulation.compiled.scores import (
     queued,
 )
 
+by_bounds = compiled(codes.by_bounds)
 #: The part of the scale by which two forms of a value can differ, and much more.
 MARGIN = 1e-12
 #: Lanes of which each is looked at by itself.
@@ -70,13 +71,6 @@ def rank(best, top, second, values, low_lane, high_lane, above):  # type: ignore
 def told_by_counts(rules, world):  # type: ignore[no-untyped-def]
     """Whether who is furthest behind follows from its plays and one number per arm that is the same in all lanes."""
     return rules.alike and rules.plays == 1 and rules.ties == codes.LOWEST and not world.sleeping
-
-
-@compiled
-def by_bounds(rules, world):  # type: ignore[no-untyped-def]
-    """Whether one arm plays, by its bound or because it is furthest behind: the engine chooses the loop by the same."""
-    plain = rules.score == codes.BOUND and not rules.clip and rules.owed <= codes.FIRST
-    return plain and told_by_counts(rules, world)
 
 
 @compiled

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 from collections.abc import Callable
@@ -43,8 +44,6 @@ from evenhand.theory.baseline import Baseline
 CHOICE, CHOICES = "EVENHAND_ENGINE", ("auto", "numpy", "compiled")
 #: The loops of the kernel.
 GENERAL, PLAIN, BOUNDS = "play", "play_plainly", "play_by_bounds"
-#: The bonuses of which the rates are penalties, in the user's unit of reward.
-PRICED = ("hard", "soft")
 #: Queues, whose weights count rewards in the user's unit.
 QUEUES = ("weighed", "exact", "recursive")
 #: Scores that are drawn.
@@ -90,7 +89,10 @@ def engine(
     choice = validate.one_of(CHOICE, os.environ.get(CHOICE, "auto"), CHOICES)
     if choice == "numpy" or not (_installed(choice) and _able(policy, world, recorder)):
         return None
-    loop = _loop(rules_of(policy), world, recorder)
+    unit, block = world.environment.unit, (world.lanes, world.environment.arms)
+    given: PolicyRules = rules_of(policy)
+    numbers = rules.rules_for(given, block, 1.0 if unit is None else unit.width)
+    loop = _loop(given, numbers, world, recorder)
     if choice == "auto" and not _pays(loop, world):
         return None
     if loop not in _loaded and not _kept(loop):
@@ -101,18 +103,25 @@ def engine(
         if not trusted():
             return None
     _loaded.add(loop)
-    return Engine(policy, world, recorder, state, rng)
+    return Engine(given, numbers, loop, world, recorder, state, rng)
 
 
 class Engine:
     """Plays the rounds of a block compiled, strand after strand; results and state are those that NumPy would have."""
 
     def __init__(
-        self, policy: Policy, world: World, recorder: MetricRecorder, state: State, rng: np.random.Generator
+        self,
+        policy: PolicyRules,
+        numbers: rules.Rules,
+        loop: str,
+        world: World,
+        recorder: MetricRecorder,
+        state: State,
+        rng: np.random.Generator,
     ) -> None:
         """See the class."""
         self._world, self._recorder, self._state = world, recorder, state
-        self._rules: PolicyRules = rules_of(policy)
+        self._policy, self._rules, self._loop = policy, numbers, loop
         streams = rng.strands if isinstance(rng, Streams) else [(rng, slice(0, world.lanes))]
         self._streams = [own for own, _ in streams]
 
@@ -122,7 +131,8 @@ class Engine:
         for strand, own in zip(world.strands, self._streams, strict=True):
             lanes = strand.lanes.stop - strand.lanes.start
             before = done * horizon
-            run = _Run(self._rules, world, self._recorder, strand, own, rounds)
+            numbers = rules.for_strand(self._rules, strand.lanes)
+            run = _Run(self._policy, numbers, self._loop, world, self._recorder, strand, own, rounds)
             for stop in run.stops():
                 run.play(stop)
                 tick((before + lanes * stop) // world.lanes)
@@ -137,6 +147,8 @@ class _Run:
     def __init__(
         self,
         policy: PolicyRules,
+        numbers: rules.Rules,
+        loop: str,
         world: World,
         recorder: MetricRecorder,
         strand: Strand,
@@ -152,9 +164,7 @@ class _Run:
         self._streams = np.array([words_of(one) for one in self._generators])
         block = world.lanes, arms
         self._begins = _phases(policy, int(rounds[-1]))
-        self._rules = rules.rules_for(policy, block, strand.lanes)
-        if environment.unit is not None and policy.fairness.owed in PRICED:
-            self._rules = self._rules._replace(rates=self._rules.rates / environment.unit.width)
+        self._rules, self._loop = numbers, loop
         measured = {type(metric) for metric, _ in recorder.metrics}
         trials = policy.score.kind in DRAWN and not _binary(environment.rewards)
         remembered = MaxViolation in measured, AdversarialRegret in measured
@@ -172,7 +182,6 @@ class _Run:
         self._kept = rules.kept_for(lanes, arms, checkpoints, hindsight=remembered[1])
         self._world = self._world_of(world, recorder, block)
         self._row, self._done, self._recorded = 0, 0, 0
-        self._loop = _loop(policy, world, recorder)
 
     def _world_of(self, world: World, recorder: MetricRecorder, block: tuple[int, int]) -> rules.World:
         from evenhand.simulation.compiled.generator import jumps, limits
@@ -326,7 +335,14 @@ def _pays(loop: str, world: World) -> bool:
 @cache
 def _kept(loop: str) -> bool:
     """Whether something like a loop has been compiled on this machine."""
-    return any((Path(__file__).parent / "__pycache__").glob(f"kernel.*.{loop}-*.nbi"))
+    return any(_cache().glob(f"kernel.*.{loop}-*.nbi"))
+
+
+def _cache() -> Path:
+    """Where Numba keeps what it has compiled of the loops, which Numba itself would take half a second to say."""
+    given, here = os.environ.get("NUMBA_CACHE_DIR"), Path(__file__).parent.absolute()
+    digest = hashlib.sha1(str(here).encode(), usedforsecurity=False).hexdigest()
+    return Path(given) / f"{here.name}_{digest}" if given else here / "__pycache__"
 
 
 def _at_once(rules: PolicyRules, world: World) -> bool:
@@ -337,15 +353,13 @@ def _at_once(rules: PolicyRules, world: World) -> bool:
     return feedback.kind == "at once" and not (changed or trials)
 
 
-def _loop(rules: PolicyRules, world: World, recorder: MetricRecorder) -> str:
+def _loop(policy: PolicyRules, numbers: rules.Rules, world: World, recorder: MetricRecorder) -> str:
     """The loop of the kernel that plays."""
-    planned = rules.hold.lasts or rules.schedule.lengths or rules.fairness.merit is not None
+    planned = policy.hold.lasts or policy.schedule.lengths or policy.fairness.merit is not None
     watched = _by_merit(recorder) or any(isinstance(metric, AdversarialRegret) for metric, _ in recorder.metrics)
-    if not _at_once(rules, world) or planned or watched:
+    if not _at_once(policy, world) or planned or watched:
         return GENERAL
-    bounds = rules.score.kind == "bound" and not rules.score.clip and rules.fairness.owed in ("nothing", "first")
-    single = rules.plays == 1 and rules.ties == "first" and not world.environment.availability.traits.sleeping
-    return BOUNDS if bounds and single and np.ndim(rules.fairness.fractions) < 2 else PLAIN
+    return BOUNDS if rules.by_bounds(numbers, world.environment.availability.traits.sleeping) else PLAIN
 
 
 def _able(policy: Policy, world: World, recorder: MetricRecorder) -> bool:

@@ -52,8 +52,8 @@ def plain_loop(version: str, bounds: bool) -> Any:
 
     def play_plainly(rules, world, counts, draws, scratch, kept, streams, marks, row, before):  # type: ignore[no-untyped-def]
         version  # noqa: B018
-        if not counts.at_once or (bounds and not by_bounds(rules, world)):  # which the compiler knows from here on
-            return row
+        if not counts.at_once or (bounds and not by_bounds(rules, world.sleeping)):
+            return row  # so the compiler knows it from here on
         lanes, own = counts.pulls.shape[1], streams[codes.POLICY]
         high, low = streams[codes.REWARDS, 0], streams[codes.REWARDS, 1]
         awake, awake_low = streams[codes.AWAKE, 0], streams[codes.AWAKE, 1]

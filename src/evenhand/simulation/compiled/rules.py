@@ -24,6 +24,8 @@ MISSING = ("nothing", "one", "zero")
 #: What is owed, and the shapes of a bonus.
 NOTHING, FIRST, LINEAR, HINGE, HARD, SOFT, WEIGHED, EXACT, RECURSIVE, MERIT, MIXED = range(11)
 OWED = ("nothing", "first", "linear", "hinge", "hard", "soft", "weighed", "exact", "recursive", "merit", "mixed")
+#: The bonuses of which the rates are penalties, in the user's unit of reward.
+PRICED = ("hard", "soft")
 #: What an arm deserves by its mean.
 POWER, STRAIGHT = range(2)
 MERITS = ("power", "linear")
@@ -216,8 +218,8 @@ class Kept(NamedTuple):
     potential: Array  # (checkpoints, arms, lanes)
 
 
-def rules_for(policy: PolicyRules, block: tuple[int, int], lanes: slice) -> Rules:
-    """How a policy chooses in the lanes of a strand, out of a block of the shape (lanes, arms)."""
+def rules_for(policy: PolicyRules, block: tuple[int, int], width: float) -> Rules:
+    """How a policy chooses in a block of the shape (lanes, arms), where a unit is so many of the user's."""
     index, fairness = policy.score, policy.fairness
     merit = fairness.merit or MeritRules("power", 0.0, 1.0)
     return Rules(
@@ -229,9 +231,9 @@ def rules_for(policy: PolicyRules, block: tuple[int, int], lanes: slice) -> Rule
         clip=index.clip,
         prior=np.array([np.broadcast_to(np.asarray(one, dtype=float), block[1:]) for one in index.prior]),
         owed=OWED.index(fairness.owed),
-        fractions=by_arm(fairness.fractions, block, lanes),
+        fractions=by_arm(fairness.fractions, block),
         alike=np.ndim(fairness.fractions) < 2,
-        rates=by_arm(fairness.rates, block, lanes),
+        rates=by_arm(fairness.rates, block) / (width if fairness.owed in PRICED else 1.0),
         tolerance=billionths(fairness.tolerance),
         merit=MERITS.index(merit.kind),
         rate=merit.rate,
@@ -239,6 +241,21 @@ def rules_for(policy: PolicyRules, block: tuple[int, int], lanes: slice) -> Rule
         epsilon=index.epsilon,
         once=-(-block[1] // policy.plays) if policy.schedule.once else 0,
     )
+
+
+def by_bounds(rules: Rules, sleeping: bool) -> bool:
+    """Whether one arm plays, by its bound or because it is furthest behind: for these there is a loop of its own.
+
+    The engine chooses the loop by it, and the loop asks it, compiled, so that the compiler knows it.
+    """
+    single = rules.plays == 1 and rules.ties == LOWEST and rules.alike and not sleeping
+    return single and rules.score == BOUND and not rules.clip and rules.owed <= FIRST
+
+
+def for_strand(rules: Rules, lanes: slice) -> Rules:
+    """The rules in the lanes of a strand."""
+    fractions, rates = own(rules.fractions[:, lanes]), own(rules.rates[:, lanes])
+    return rules._replace(fractions=fractions, rates=rates)
 
 
 def counts_for(rules: Rules, lanes: int, at_once: bool, trials: bool, violations: bool, hindsight: bool) -> Counts:
@@ -383,7 +400,7 @@ def billionths(plays: float) -> float:
     return max(one for one in (nearest - 1.0, nearest, nearest + 1.0) if one / BILLION <= plays)
 
 
-def by_arm(values: Any, block: tuple[int, int], lanes: slice) -> Array:
+def by_arm(values: Any, block: tuple[int, int], lanes: slice = slice(None)) -> Array:
     """Values of arms, or of the lanes and arms of a block, as (arms, lanes)."""
     return own(np.broadcast_to(np.asarray(values, dtype=float), block)[lanes].T)
 
