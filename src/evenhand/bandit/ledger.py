@@ -86,7 +86,7 @@ class Entry(NamedTuple):
     @property
     def due(self) -> int:
         """What became due, in billionths of a play; of a largest share, less than nothing."""
-        return self.owed - self.brought + self.plays * (PLAY if self.kind in ("share", "group") else -PLAY)
+        return self.owed - self.brought + self.plays * (-PLAY if self.kind in ("cap", "group_cap") else PLAY)
 
 
 class Balance(NamedTuple):
