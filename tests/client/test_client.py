@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import math
@@ -861,6 +862,30 @@ def test_white_space_around_a_key_is_no_part_of_it() -> None:
 # --- the log ----------------------------------------------------------------------------------------------------------
 
 CSV = "text/csv; charset=utf-8"
+
+
+def test_a_client_for_threads_also_works_while_an_event_loop_runs(tmp_path: Path) -> None:
+    answers = [httpx.Response(503), httpx.Response(200, json={"decisions": [DECIDED]}), httpx.Response(200, text="a,b")]
+    answers[2].headers["Content-Type"] = "text/csv; charset=utf-8"
+
+    async def main() -> str:
+        transport = httpx.MockTransport(lambda _: answers.pop(0))
+        with Client(URL, transport=transport, sleep=lambda _: None) as client:
+            id = client.decide("drinks").id
+            client.log("drinks", tmp_path / "log.csv")
+            return id
+
+    assert asyncio.run(main()) == "7"
+    assert (tmp_path / "log.csv").read_text() == "a,b"
+
+
+def test_what_waits_is_refused_by_a_client_for_threads() -> None:
+    async def later(seconds: float) -> None:
+        await asyncio.sleep(seconds)
+
+    transport = httpx.MockTransport(lambda _: httpx.Response(503))
+    with Client(URL, transport=transport, sleep=later) as client, pytest.raises(RuntimeError):  # type: ignore[arg-type]
+        client.access()
 
 
 def test_log_is_streamed_to_a_file(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from ..messages.answers import Event
 from . import operations
 from .messages import address
 from .operations import Steps
-from .transport import AsyncConnection, Connection
+from .transport import Connection, at_once, options
 from .tries import Limits
 
 Arguments = ParamSpec("Arguments")
@@ -26,23 +26,27 @@ Run = Callable[[Callable[..., Steps[Any]]], Callable[..., Any]]
 SELF = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 
+async def _carried_out(client: Client | AsyncClient, steps: Steps[Any]) -> Any:
+    """The result of an operation."""
+    try:
+        call, shape = next(steps)
+        while True:
+            try:
+                answer = await client._connection.send(replace(call, url=client.url + call.url), shape)
+            except BaseException as error:
+                call, shape = steps.throw(error)
+            else:
+                call, shape = steps.send(answer)
+    except StopIteration as end:
+        return end.value
+
+
 def _at_once(operation: Callable[..., Steps[Any]]) -> Callable[..., Any]:
     """The method of `Client` that carries out an operation."""
 
     @wraps(operation)
     def method(self: Client, /, *args: Any, **kwargs: Any) -> Any:
-        steps = operation(*args, **kwargs)
-        try:
-            call, shape = next(steps)
-            while True:
-                try:
-                    answer = self._connection.send(replace(call, url=self.url + call.url), shape)
-                except BaseException as error:
-                    call, shape = steps.throw(error)
-                else:
-                    call, shape = steps.send(answer)
-        except StopIteration as end:
-            return end.value
+        return at_once(_carried_out(self, operation(*args, **kwargs)))
 
     return method
 
@@ -52,18 +56,7 @@ def _awaited(operation: Callable[..., Steps[Any]]) -> Callable[..., Any]:
 
     @wraps(operation)
     async def method(self: AsyncClient, /, *args: Any, **kwargs: Any) -> Any:
-        steps = operation(*args, **kwargs)
-        try:
-            call, shape = next(steps)
-            while True:
-                try:
-                    answer = await self._connection.send(replace(call, url=self.url + call.url), shape)
-                except BaseException as error:
-                    call, shape = steps.throw(error)
-                else:
-                    call, shape = steps.send(answer)
-        except StopIteration as end:
-            return end.value
+        return await _carried_out(self, operation(*args, **kwargs))
 
     return method
 
@@ -183,8 +176,9 @@ class Client(_Methods, run=_at_once):
         notice: Callable[[], object] | None = None,
     ) -> None:
         self.url = address(url)
-        given: Any = {"transport": transport, "sleep": sleep, "clock": clock, "notice": notice}
-        self._connection = Connection(self.url, key, Limits(timeout, retries, patience, wait), **given)
+        limits = Limits(timeout, retries, patience, wait)
+        http = httpx.Client(transport=transport, **options(self.url, key))
+        self._connection = Connection(http, limits, sleep, clock, notice)
 
     def __enter__(self) -> Self:
         return self
@@ -196,7 +190,7 @@ class Client(_Methods, run=_at_once):
 
     def close(self) -> None:
         """Close the connections."""
-        self._connection.close()
+        at_once(self._connection.close())
 
     def events(self, name: str, after: int = 0) -> Iterator[Event]:
         """What happened to an allocation, in order, up to now.
@@ -248,9 +242,12 @@ class AsyncClient(_Methods, run=_awaited):
         sleep: Callable[[float], Awaitable[None]] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        from asyncio import sleep as asleep  # a fifth of what the command line takes beyond its packages
+
         self.url = address(url)
         limits = Limits(timeout, retries, patience, wait)
-        self._connection = AsyncConnection(self.url, key, limits, transport=transport, sleep=sleep, clock=clock)
+        http = httpx.AsyncClient(transport=transport, **options(self.url, key))
+        self._connection = Connection(http, limits, sleep or asleep, clock)
 
     async def __aenter__(self) -> Self:
         return self

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ssl
 import threading
-import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, TypeVar
 
 import httpx
@@ -25,42 +24,29 @@ INCOMPLETE = "the answer began, but was not complete in time"
 
 
 class Connection:
-    """Connections to a service, kept open between calls; threads may share them."""
+    """Connections to a service, kept open between calls: of threads, or of the tasks of an event loop.
+
+    Its methods are coroutines. Those of threads never wait, since all that they call is done when it returns: `at_once`
+    has their results.
+    """
 
     def __init__(
         self,
-        url: str,
-        key: str | None = None,
-        limits: Limits | None = None,
-        *,
-        transport: httpx.BaseTransport | None = None,
-        sleep: Callable[[float], None] = time.sleep,
-        clock: Callable[[], float] = time.monotonic,
+        http: httpx.Client | httpx.AsyncClient,
+        limits: Limits,
+        sleep: Callable[[float], object],
+        clock: Callable[[], float],
         notice: Callable[[], object] | None = None,
     ) -> None:
-        self._limits, self._sleep, self._clock, self._notice = limits or Limits(), sleep, clock, notice
-        self._http = httpx.Client(transport=transport, **_options(url, key))
+        self._http: Any = http
+        self._limits, self._sleep, self._clock, self._notice = limits, sleep, clock, notice
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Close the connections."""
-        self._http.close()
+        await self._close(self._http)
 
-    def send(self, call: Call, shape: type[Record] | Download) -> tuple[int, Record | None]:
+    async def send(self, call: Call, shape: type[Record] | Download) -> tuple[int, Record | None]:
         """The status of the answer to a call, and the answer as a record; None where it was written to a file."""
-
-        def use(response: httpx.Response, tries: Tries) -> tuple[int, Record | None]:
-            if not isinstance(shape, Download):
-                return response.status_code, read(call, response, _body(response, tries), shape)
-            if (got := _other_type(response, shape.media_type)) is not None:
-                raise unexpected(call, response, _body(response, tries), got)
-            with shape.path.open("wb") as file:
-                file.writelines(response.iter_bytes())
-            return response.status_code, None
-
-        return self._try(call, use)
-
-    def _try(self, call: Call, use: Callable[[httpx.Response, Tries], Result]) -> Result:
-        """The result of ``use`` on the answer, after as many tries as necessary and allowed."""
         tries = Tries(call, self._limits, self._clock)
         notice = threading.Timer(NOTICE_AFTER, self._notice or (lambda: None))
         notice.daemon = True
@@ -69,104 +55,82 @@ class Connection:
         try:
             while True:
                 try:
-                    return self._once(tries, use, notice)
+                    return await self._once(tries, shape, notice)
                 except Transient as error:
                     pause = tries.pause(error)
-                self._sleep(pause)
+                await _done(self._sleep(pause))
         finally:
             notice.cancel()
 
-    def _once(self, tries: Tries, use: Callable[[httpx.Response, Tries], Result], notice: threading.Timer) -> Result:
+    async def _once(
+        self, tries: Tries, shape: type[Record] | Download, notice: threading.Timer
+    ) -> tuple[int, Record | None]:
         try:
-            with self._http.stream(**tries.request, timeout=tries.timeout) as response:
+            request = self._http.build_request(**tries.request, timeout=tries.timeout)
+            response = await _done(self._http.send(request, stream=True))
+            try:
                 if response.is_success:
                     notice.cancel()
-                    return use(response, tries)
-                body = _body(response, tries)
+                    return response.status_code, await self._read(tries, response, shape)
+                body = await self._body(tries, response)
+            finally:
+                await self._close(response)
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise failed(tries.call, error) from None
         raise refused(tries.call, response, body)
 
+    async def _read(self, tries: Tries, response: httpx.Response, shape: type[Record] | Download) -> Record | None:
+        """A successful answer as a record; None where it was written to a file."""
+        if not isinstance(shape, Download):
+            return read(tries.call, response, await self._body(tries, response), shape)
+        if (got := _other_type(response, shape.media_type)) is not None:
+            raise unexpected(tries.call, response, await self._body(tries, response), got)
+        with shape.path.open("wb") as file:
+            await self._each_piece(response, file.write)
+        return None
 
-class AsyncConnection:
-    """Connections to a service for asyncio, kept open between calls."""
+    async def _body(self, tries: Tries, response: httpx.Response) -> bytes:
+        """The body of an answer, which is not read beyond the time for all tries."""
+        pieces, late = [], False
 
-    def __init__(
-        self,
-        url: str,
-        key: str | None = None,
-        limits: Limits | None = None,
-        *,
-        transport: httpx.AsyncBaseTransport | None = None,
-        sleep: Callable[[float], Awaitable[None]] | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        from asyncio import sleep as asleep  # a fifth of what the command line takes beyond its packages
+        def take(piece: bytes) -> None:
+            nonlocal late
+            if late:
+                raise httpx.ReadTimeout(INCOMPLETE)
+            pieces.append(piece)
+            late = tries.late
 
-        self._limits, self._sleep, self._clock = limits or Limits(), sleep or asleep, clock
-        self._http = httpx.AsyncClient(transport=transport, **_options(url, key))
+        await self._each_piece(response, take)
+        return b"".join(pieces)
 
-    async def close(self) -> None:
-        """Close the connections."""
-        await self._http.aclose()
+    async def _each_piece(self, response: httpx.Response, take: Callable[[bytes], object]) -> None:
+        if isinstance(self._http, httpx.Client):
+            for piece in response.iter_bytes():
+                take(piece)
+        else:
+            async for piece in response.aiter_bytes():
+                take(piece)
 
-    async def send(self, call: Call, shape: type[Record] | Download) -> tuple[int, Record | None]:
-        """Like `Connection.send`."""
-
-        async def use(response: httpx.Response, tries: Tries) -> tuple[int, Record | None]:
-            if not isinstance(shape, Download):
-                return response.status_code, read(call, response, await _async_body(response, tries), shape)
-            if (got := _other_type(response, shape.media_type)) is not None:
-                raise unexpected(call, response, await _async_body(response, tries), got)
-            with shape.path.open("wb") as file:
-                async for piece in response.aiter_bytes():
-                    file.write(piece)
-            return response.status_code, None
-
-        return await self._try(call, use)
-
-    async def _try(self, call: Call, use: Callable[[httpx.Response, Tries], Awaitable[Result]]) -> Result:
-        tries = Tries(call, self._limits, self._clock)
-        while True:
-            try:
-                return await self._once(tries, use)
-            except Transient as error:
-                pause = tries.pause(error)
-            await self._sleep(pause)
-
-    async def _once(self, tries: Tries, use: Callable[[httpx.Response, Tries], Awaitable[Result]]) -> Result:
-        try:
-            async with self._http.stream(**tries.request, timeout=tries.timeout) as response:
-                if response.is_success:
-                    return await use(response, tries)
-                body = await _async_body(response, tries)
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
-            raise failed(tries.call, error) from None
-        raise refused(tries.call, response, body)
+    async def _close(self, what: Any) -> None:
+        await _done(what.close() if isinstance(self._http, httpx.Client) else what.aclose())
 
 
-def _body(response: httpx.Response, tries: Tries) -> bytes:
-    """The body of an answer, which is not read beyond the time for all tries."""
-    pieces, late = [], False
-    for piece in response.iter_bytes():
-        if late:
-            raise httpx.ReadTimeout(INCOMPLETE)
-        pieces.append(piece)
-        late = tries.late
-    return b"".join(pieces)
+async def _done(given: Any) -> Any:
+    """What a client for threads returns, or one for asyncio when it is awaited."""
+    return await given if isinstance(given, Awaitable) else given
 
 
-async def _async_body(response: httpx.Response, tries: Tries) -> bytes:
-    pieces, late = [], False
-    async for piece in response.aiter_bytes():
-        if late:
-            raise httpx.ReadTimeout(INCOMPLETE)
-        pieces.append(piece)
-        late = tries.late
-    return b"".join(pieces)
+def at_once(steps: Coroutine[Any, Any, Result]) -> Result:
+    """The result of a coroutine that never waits."""
+    try:
+        steps.send(None)
+    except StopIteration as end:
+        result: Result = end.value
+        return result
+    raise RuntimeError("a client for threads has waited")
 
 
-def _options(url: str, key: str | None) -> dict[str, Any]:
+def options(url: str, key: str | None) -> dict[str, Any]:
     """Those of both clients; authorities are loaded, which takes 25 ms, only where an address needs them."""
     headers = {"User-Agent": f"evenhand/{__version__}"} | ({} if key is None else {"Authorization": bearer(key)})
     verify = url.startswith("https:") or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)

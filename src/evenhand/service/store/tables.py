@@ -135,10 +135,10 @@ deliveries = sa.Table(
     sa.Index("deliveries_by_webhook", "webhook", "id"),
 )
 
-#: What is yet to be done after a commit; the next process that opens the database does it. See `owe`.
 #: Those that have rows of allocations, by their ids.
 OF_ALLOCATION = (arms, events, features, snapshots, summaries, answers, webhooks, deliveries)
 
+#: What is yet to be done after a commit; the next process that opens the database does it. See `owe`.
 owed = sa.Table(
     "owed", metadata, sa.Column("work", sa.String(60), primary_key=True), sa.Column("since", sa.Double, nullable=False)
 )
