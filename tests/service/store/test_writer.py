@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import sqlite3
 import threading
+import weakref
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
@@ -20,6 +22,7 @@ from evenhand.bandit.record import Record
 from evenhand.changes import AddArm, Close, Promise, Retire
 from evenhand.core.errors import EvenhandError
 from evenhand.messages.answers import ChangeResult, TotalResult
+from evenhand.messages.requests import Round
 from evenhand.service.store import (
     Change,
     Decide,
@@ -591,6 +594,21 @@ def test_damaged_events_stop_an_allocation_and_no_other(
         assert isinstance(refused, DamagedAllocation)
         assert "`evenhand db restore drinks` or `evenhand db erase drinks`" in str(refused)
     assert rounds(store.run("films", Decide())) == [1]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [Decide(available=("milk",)), Decide(rounds=[Round(), Round(available=["milk"])]), Change(Retire("milk"))],
+)
+def test_an_error_keeps_nothing_of_its_request_in_memory(drinks: Driven, command: Command[Any]) -> None:
+    """It is not left to the garbage collection: bodies may be large, and there may be hundreds of them by then."""
+    gc.collect()
+    gc.disable()
+    try:
+        refused = weakref.ref(drinks.refused(command))
+        assert refused() is None
+    finally:
+        gc.enable()
 
 
 # --- Threads and processes --------------------------------------------------------------------------------------------

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import re
 import time
-from collections.abc import Callable, Collection, Hashable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -22,7 +21,6 @@ from evenhand.service.store.errors import StoreUnavailable
 
 Value = TypeVar("Value")
 CACHED = 1.0  # seconds; a revoked key is refused after this time at the latest
-MAX_CACHED = 1000  # keys that are cached at a time
 SECRET = re.compile(r"evh_[A-Za-z0-9_-]{43}", flags=re.ASCII)
 HOST = re.compile(r"(\[(?P<ipv6>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9.-]+))(:[0-9]*)?", flags=re.ASCII)
 CHALLENGE = {"www-authenticate": 'Bearer realm="evenhand"'}
@@ -68,24 +66,27 @@ LOCAL_CALLER = Caller(None, frozenset(SCOPES))
 
 
 class Cached(Generic[Value]):
-    """Values that are slow to compute, each computed at most once per second, however many requests need it."""
+    """A value that is slow to compute, which no request is given that is older than a second, however many need it.
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    It is computed in a thread, and again before it is as old as that, so that none waits for it where many come.
+    """
+
+    def __init__(self, compute: Callable[[], Value], clock: Callable[[], float] = time.monotonic) -> None:
+        self._compute, self._clock = compute, clock
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="evenhand-cached")  # that no other work can keep busy
-        self._tasks: dict[Hashable, tuple[float, asyncio.Future[Value]]] = {}
+        self._known: list[tuple[float, asyncio.Future[Value]]] = []  # the last one is newer, and may not be done
 
-    async def __call__(self, key: Hashable, compute: Callable[[], Value]) -> Value:
-        """The value of a key, which ``compute`` returns in a thread; an exception is cached, too."""
+    async def __call__(self) -> Value:
+        """The value; an exception is cached, too."""
         now = self._clock()
-        until, task = self._tasks.get(key, (-math.inf, None))
-        if task is None or until <= now:
-            if len(self._tasks) >= MAX_CACHED:
-                self._tasks = {name: entry for name, entry in self._tasks.items() if entry[0] > now}
-            task = asyncio.get_running_loop().run_in_executor(self._pool, compute)
-            if len(self._tasks) < MAX_CACHED:
-                self._tasks[key] = now + CACHED, task
-        return await asyncio.shield(task)
+        self._known = [one for one in self._known if now - one[0] < CACHED]
+        if not self._known or now - self._known[-1][0] >= CACHED / 2:
+            task = asyncio.get_running_loop().run_in_executor(self._pool, self._compute)
+            task.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody may ask for it
+            self._known.append((now, task))
+        if self._known[-1][1].done():
+            del self._known[:-1]
+        return await asyncio.shield(self._known[0][1])
 
 
 class Authenticator:
@@ -98,8 +99,8 @@ class Authenticator:
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
     ) -> None:
-        self._keys, self._open, self._now = keys, open, now
-        self._found: Cached[Mapping[str, Key]] = Cached(clock)
+        self._open, self._now = open, now
+        self._all = Cached(keys.by_hash, clock)  # at once: many wrong secrets need no more look-ups than one
 
     async def caller(self, headers: Headers) -> Caller:
         """The sender of a request."""
@@ -127,10 +128,6 @@ class Authenticator:
 
     async def _needs_key(self) -> bool:
         return not self._open or bool(await self._all())
-
-    async def _all(self) -> Mapping[str, Key]:
-        """All keys at once, so that many wrong secrets need no more look-ups than one."""
-        return await self._found(None, self._keys.by_hash)
 
     async def _key(self, authorization: list[str]) -> Key | None:
         kind, _, secret = authorization[0].partition(" ")

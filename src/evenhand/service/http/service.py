@@ -36,7 +36,7 @@ class Service:
         self.quotas = Quotas(settings)
         self.webhooks = WebhookStore(store.database)
         self.parsers = ThreadPoolExecutor(PARSERS, thread_name_prefix="evenhand-parser")
-        self._ready: Cached[None] = Cached()
+        self._ready = Cached(lambda: store.database.ready())
 
     async def run(self, name: str, command: Command[Answer]) -> Answer:
         """The answer to a command of an allocation, after its events have been committed."""
@@ -83,5 +83,5 @@ class Service:
         return f'W/"{hashlib.sha256(repr((mark, limit, __version__)).encode()).hexdigest()[:32]}"'
 
     async def ready(self) -> None:
-        """Return if the database can be reached; it is tried at most once per second."""
-        await self._ready(None, self.store.database.ready)
+        """Return if the database can be reached; it is tried at most twice per second."""
+        await self._ready()

@@ -280,12 +280,20 @@ def _outcome(database: Database, context: CommandContext, queued: QueuedCommand,
     except FAILURES:  # not errors of the command
         raise
     except EvenhandError as error:
-        found = as_reported(database, error, context.allocation.name, context.allocation.id)
+        found = _bare(as_reported(database, error, context.allocation.name, context.allocation.id))
         if context.allocation.sequence == before:
             return found
         raise PartialFailure(queued, found) from error
     except Exception as error:
         raise PartialFailure(queued, error) from error
+
+
+def _bare(error: EvenhandError) -> EvenhandError:
+    """An error without the frames in which it was raised: they have its future, which has it, so that all that such
+    requests had sent waited for the garbage collection, 0.4 GB and 0.2 s of 400 with 12,000 names each.
+    """
+    error.__context__ = error.__cause__ = None
+    return error.with_traceback(None)
 
 
 def _answer(context: CommandContext, command: Command[Answer], earlier: EarlierAnswers) -> Answer:
