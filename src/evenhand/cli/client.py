@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, Union, get_a
 import typer
 from typer import Argument, Option
 
-from evenhand.cli.help import App, Group, sentence
+from evenhand.cli.help import App, Group
 from evenhand.cli.options import (
     AsJson,
     Available,
@@ -484,18 +484,17 @@ EXAMPLES = {  # of each change, after the name of the command
 TABLES = ("features", "arm_features")  # fields that are tables, written as in a configuration
 
 
-def _field(one: Field[Any], hint: Any, text: str) -> Parameter:
-    """The argument or option for a field of a change, by its type, its limits and its text."""
+def _field(one: Field[Any], hint: Any) -> Parameter:
+    """The argument or option for a field of a change, by its type and its limits."""
     limits: dict[str, Any] = {}
     while get_origin(hint) in (Annotated, Union, UnionType):
         for limit in getattr(hint, "__metadata__", ()):
             limits |= {name: getattr(limit, key) for name, key in (("min", "ge"), ("max", "le")) if hasattr(limit, key)}
         hint = get_args(hint)[0]
-    help = sentence(text)
     if one.name in TABLES:
         hint = str
     if one.default is MISSING:
-        argument = Annotated[hint, Argument(metavar=one.name.upper(), help=help)]
+        argument = Annotated[hint, Argument(metavar=one.name.upper())]
         return Parameter(f"field_{one.name}", Parameter.KEYWORD_ONLY, annotation=argument)
     option, default = one.name, one.default
     if one.name in TABLES:
@@ -508,7 +507,7 @@ def _field(one: Field[Any], hint: Any, text: str) -> Parameter:
         hint = hint if isinstance(default, str) else hint | None
     elif default is None:
         hint = hint | None
-    annotation = Annotated[hint, Option(f"--{option.replace('_', '-')}", help=help, **limits)]
+    annotation = Annotated[hint, Option(f"--{option.replace('_', '-')}", **limits)]
     return Parameter(f"field_{one.name}", Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
@@ -545,8 +544,8 @@ def _command(group: App, name: str, record: type[ChangeRecord]) -> None:
             return _planned(client.plan(name, made, version=version))
         return _changed(client.change(name, made, version=version, idempotency_key=again))
 
-    hints, known = get_type_hints(record, include_extras=True), texts(record)
-    own = [_field(one, hints[one.name], known[one.name]) for one in fields(record) if one.name != "change"]
+    hints = get_type_hints(record, include_extras=True)
+    own = [_field(one, hints[one.name]) for one in fields(record) if one.name != "change"]
     own.sort(key=lambda one: (one.default is not Parameter.empty, one.name == "field_reason"))
     common = {"version": (Version, None), "dry_run": (DryRun, False), "again": (IdempotencyKey, None)}
     last = [Parameter(key, Parameter.KEYWORD_ONLY, default=one, annotation=kind) for key, (kind, one) in common.items()]
@@ -554,6 +553,7 @@ def _command(group: App, name: str, record: type[ChangeRecord]) -> None:
         Parameter("client", Parameter.KEYWORD_ONLY, annotation=object),
         Parameter("name", Parameter.KEYWORD_ONLY, annotation=Name),
     ]
+    vars(command)["meanings"] = lambda: {f"field_{name}": text for name, text in texts(record).items()}
     vars(command)["__signature__"] = Signature([*first, *own, *last])
     command.__annotations__ = {one.name: one.annotation for one in (*first, *own, *last)}
     called = name.replace("_", "-")

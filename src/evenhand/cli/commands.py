@@ -48,6 +48,7 @@ LINES = {name: line for lines in COMMANDS.values() for name, line in lines.items
 HOMES = {
     "check": "simulate:check",
     "sweep": "sweep:app",
+    "demo": "serve:demo",
     "keys": "keys:app",
     "client": "leases:client",
     "db": "store:db",

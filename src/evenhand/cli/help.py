@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -52,8 +53,10 @@ class _Command(TyperCommand):
                 one.secondary_opts = []
 
     def explain(self) -> None:
-        """Describe the arguments and options that are described by comments."""
-        known = comments(inspect.unwrap(self.callback)) if self.callback else {}
+        """Describe the arguments and options that are described by comments, at them or at fields of records."""
+        assert self.callback is not None
+        function = inspect.unwrap(self.callback)
+        known = getattr(function, "meanings", partial(comments, function))()
         for parameter in self.params:
             text = getattr(parameter, "help", None) or known.get(str(parameter.name))
             vars(parameter)["help"] = text and sentence(text)

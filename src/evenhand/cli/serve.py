@@ -1,4 +1,4 @@
-"""``evenhand serve``: answers over HTTP."""
+"""``evenhand serve`` and ``evenhand demo``: answer over HTTP."""
 
 from __future__ import annotations
 
@@ -57,3 +57,23 @@ def serve(
     settings = Settings(**{one.name: given[one.name] for one in fields(Settings)})
     upkeep = server.Upkeep(upgrade, wait, idle, None if retention is None else retention * 86_400.0)
     server.serve(database, settings, port, log_level, log_format, upkeep)
+
+
+def demo(
+    port: Port = 0,
+    no_browser: bool = False,  # do not open the page in a browser
+) -> None:
+    """Serve three allocations with live traffic, and open the page that shows them.
+
+    Rewards arrive some seconds late, or never. One arm is away for a while in every three minutes, is owed plays, and
+    gets them when it is back. Ctrl-C ends the service and leaves nothing behind.
+
+    Examples:
+        evenhand demo
+    """
+    from evenhand.service.demo import demonstrate
+
+    if no_browser:
+        demonstrate(port, None)
+    else:
+        demonstrate(port)
