@@ -1277,7 +1277,7 @@ ODD: list[tuple[dict[str, Any], str]] = [
     ({"arms": ["a", " "]}, "not blank"),
     ({"arms": ["a", "b "]}, "white space"),
     ({"arms": ["a", "b\ud800"]}, "encodable as UTF-8"),
-    ({"algorithm": ["fucb"]}, "must be a name"),
+    ({"algorithm": ["fucb"]}, "must be a policy such as .*, the name of an algorithm"),
     ({"algorithm": "fucbb"}, "did you mean 'fucb'"),
     ({"plays": 0}, "at least 1"),
     ({"plays": "2"}, "must be a whole number"),

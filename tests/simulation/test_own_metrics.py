@@ -192,10 +192,9 @@ class Column(Changes):
         ([Taken()], "the name 'regret' of Taken is taken; give it another one"),
         ([Column()], "the name 'lane' of Column is taken"),
         ([Changes(), Changes()], "the name 'changes' of Changes is taken"),
-        (["regret"], "the name 'regret' of Regret is taken"),
         (["regrets"], r"metrics\[0\]: unknown kind 'regrets'; did you mean 'regret'"),
-        ([3], r"metrics\[0\] must be a Metric, got 3"),
-        ([Changes], r"metrics\[0\] must be a Metric, got <class"),
+        ([3], r"metrics\[0\] must be a Metric, or the name of a kind or its table, got 3"),
+        ([Changes], r"metrics\[0\] must be a Metric, .* got <class .*: make an object of it, Changes"),
     ],
 )
 def test_what_is_no_metric_is_refused(metrics: list[Any], message: str) -> None:

@@ -240,8 +240,11 @@ def test_wrong_checkpoints_are_refused(checkpoints: Any, spacing: str, message: 
         ({"lanes": 10**12, "checkpoints": 1}, r"the results would take 124,000 GB.*use fewer lanes or checkpoints"),
         ({"policies": []}, "there is no policy to simulate"),
         ({"policies": {}}, "there is no policy to simulate"),
-        ({"policies": [ucb1(), fucb(SHARES), ucb1()]}, "2 policies are labelled 'ucb1'; give each its own label"),
-        ({"policies": [Policy(), Policy()]}, "2 policies are labelled 'policy'"),
+        (
+            {"policies": [ucb1(), fucb(SHARES), ucb1()]},
+            r"policies\[2\]: two policies are labelled 'ucb1'; give each its",
+        ),
+        ({"policies": [Policy(), Policy()]}, "two policies are labelled 'policy'"),
         ({"policies": [thompson(plays=4)]}, "plays = 4, but there are only 3 arms to play"),
         ({"policies": [fucb([0.1, 0.1])]}, "fractions has 2 entries, but there are 3 arms"),
         ({"policies": {"greedy": fucb([0.5, 0.5, 0.5])}}, "the promised shares of 'greedy' cannot be kept"),
@@ -280,14 +283,13 @@ def test_promises_are_checked_against_who_sleeps() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"policies": 3}, "policies must be a list of policies, or policies by label, got 3"),
-        ({"policies": "fucb"}, "policies must be a list of policies, or policies by label, got 'fucb'"),
-        ({"policies": [ucb1(), 3]}, "policies[1] must be an object such as fucb([0.1, 0.2]), got 3"),
-        ({"policies": {"a": None}}, "policies['a'] must be an object such as fucb([0.1, 0.2]), got None"),
-        ({"policies": {1: ucb1()}}, "the label of a policy must be a string, got 1"),
+        ({"policies": 3}, "policies[0] must be a policy such as fucb([0.1, 0.2]), the name of an algorithm such as"),
+        ({"policies": [ucb1(), 3]}, "policies[1] must be a policy such as fucb([0.1, 0.2]), the name of an"),
+        ({"policies": {"a": None}}, "policies.a must be a policy such as fucb([0.1, 0.2]), the name of an algorithm"),
+        ({"policies": {1: ucb1()}}, "policies: the label of a policy must be a string, got 1"),
         ({"environment": [0.8, 0.5]}, "environment must be an object such as Environment(Bernoulli([0.9, 0.5])), got"),
         ({"checkpoints": 0.5}, "checkpoints must be a whole number, or a list of rounds, got 0.5"),
-        ({"metrics": 5}, "metrics must be a list of metrics, got 5"),
+        ({"metrics": 5}, "metrics[0] must be a Metric, or the name of a kind or its table, got 5"),
     ],
 )
 def test_arguments_of_another_type_are_refused(arguments: dict[str, Any], message: str) -> None:

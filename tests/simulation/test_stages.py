@@ -393,7 +393,7 @@ def test_a_configuration_is_the_same_run() -> None:
             r"promises\[0\]: from round 9 on: 'fucb' promises no caps that could change",
         ),
         ([{"from": 9, "groups": [{"arms": ["tea"]}]}], r"promises\[0\].groups\[0\] must be a table with a name"),
-        ("fucb", "promises must be a list of changes"),
+        ("fucb", r"promises\[0\] must be a table such as .*, got 'fucb'"),
     ],
 )
 def test_changes_that_are_none(promises: Any, message: str) -> None:

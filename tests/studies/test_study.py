@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from evenhand import sweep
+from evenhand.algorithms import ucb1
 from evenhand.core.errors import ConfigurationError, EvenhandError
-from evenhand.environment.rewards import Bernoulli
-from evenhand.simulation.measures import Stuck
+from evenhand.simulation.metrics import Metric, Run
 from evenhand.studies.paths import put, steps
 from evenhand.studies.study import Study
 from evenhand.studies.units import units_of
@@ -253,15 +253,26 @@ def test_a_name_stands_for_a_table_also_where_a_path_leads_into_it() -> None:
     assert tables == [{"algorithm": "fucb", "tolerance": 0}, {"algorithm": "fucb", "tolerance": 5}]
 
 
+class Unregistered(Metric):
+    """A metric without a kind."""
+
+    name, label, unit = "unregistered", "unregistered", ""
+
+    def value(self, memory: Any, run: Run) -> Any:
+        return np.zeros(run.lanes)
+
+
 @pytest.mark.parametrize(
-    ("objects", "path"),
+    ("objects", "message"),
     [
-        ({"metrics": [Stuck()]}, r"metrics\[0\]"),
-        ({"environment": {"rewards": Bernoulli([0.5, 0.4])}}, r"environment\.rewards"),
+        ({"metrics": [Unregistered()]}, r"metrics\[0\] must be what a file can keep: .*Unregistered is not registered"),
+        ({"environment": {"merit": np.sqrt}}, r"environment\.merit must be what a file can keep: .* cannot be saved"),
+        ({"policies": [ucb1]}, r"policies\[0\] must be what a file can keep: the function ucb1 cannot be saved"),
+        ({"policies": []}, "policies: there is no policy to simulate"),
     ],
 )
-def test_a_study_of_objects_is_refused_before_it_runs(
-    config: dict[str, Any], objects: dict[str, Any], path: str
+def test_what_a_study_cannot_keep_is_refused_before_it_runs(
+    config: dict[str, Any], objects: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(EvenhandError, match=rf"^{path} must be the name of a kind, .* got \w+\("):
+    with pytest.raises(EvenhandError, match=f"^{message}"):
         sweep({**config, **objects}, {"horizon": [10, 20]})

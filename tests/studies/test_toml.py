@@ -174,7 +174,7 @@ def test_drawn_means_differ_between_lanes_and_follow_the_seed() -> None:
         ({"horizon": 0}, "horizon must be at least 1, got 0"),
         ({"lanes": True}, "lanes must be a whole number, got True"),
         ({"seed": -1}, "seed must be at least 0, got -1"),
-        ({"policies": []}, "policies must be a list with at least 1 entry, got []"),
+        ({"policies": []}, "policies: there is no policy to simulate; give at least one"),
         ({"policies": [{"algorithm": "fucbb"}]}, "there is no algorithm 'fucbb'; did you mean 'fucb'?"),
         ({"policies": [{"label": "x"}]}, "policies[0]: give an algorithm, or a table for one of index, fairness"),
         (

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from types import FunctionType
 from typing import Any, TypeAlias
 
 import numpy as np
 from attrs import field, frozen
 
 from evenhand.algorithms.registry import Algorithm, find
-from evenhand.core.errors import ConfigurationError, EvenhandError, nearest, shown
+from evenhand.core.errors import ConfigurationError, EvenhandError, Faults, nearest, shown
 from evenhand.core.imports import import_object
-from evenhand.core.parts import build, class_of, kinds, parameters_of
+from evenhand.core.parts import build, class_of, kinds, parameters_of, several
 from evenhand.core.state import Array
 from evenhand.environment.world import Environment
 from evenhand.messages.changes import VALUES
@@ -39,13 +42,105 @@ class Surroundings:
 
 
 PolicyLike: TypeAlias = Policy | str | Mapping[str, object]
+PoliciesLike: TypeAlias = PolicyLike | Sequence[PolicyLike] | Mapping[str, PolicyLike]
 
 
-def as_policy(value: PolicyLike, surroundings: Surroundings) -> Policy:
+def as_policy(value: object, surroundings: Surroundings) -> Policy:
     """A policy, given as one, by the name of an algorithm, or by a table; see `build_policy`."""
     if isinstance(value, str):
         value = {"algorithm": value}
-    return build_policy(value, surroundings) if isinstance(value, Mapping) else value
+    if isinstance(value, Mapping):
+        return build_policy(value, surroundings)
+    if not isinstance(value, Policy):
+        raise no_policy(value)
+    return value
+
+
+def no_policy(value: object) -> EvenhandError:
+    """The error about a value that is not a policy, with what would be one."""
+    slot = next((slot for slot, (base, _) in SLOTS.items() if isinstance(value, base)), "")
+    remedy = f": Policy({slot}={type(value).__name__}(…)) is a policy with it" if slot else ""
+    if isinstance(value, FunctionType):
+        remedy = f": call it, as in {value.__name__}(…)"
+    got = f"the function {value.__name__}" if isinstance(value, FunctionType) else shown(value)
+    return ConfigurationError(
+        "must be a policy such as fucb([0.1, 0.2]), the name of an algorithm such as 'fucb', or a table such as "
+        f"{{'algorithm': 'fucb', 'fractions': 0.1}}, got {got}{remedy}"
+    )
+
+
+def policies_of(policies: PoliciesLike, surroundings: Surroundings, faults: Faults) -> dict[str, Policy]:
+    """Policies by label, of all forms that `each_policy` takes; one that has a fault is left out."""
+    found: dict[str, Policy] = {}
+    with faults.at():
+        for key, form in each_policy(policies):
+            with faults.at("policies", key):
+                for label, point in grid_points(form, key):
+                    with faults.at("policies", key):
+                        policy = as_policy(point, surroundings)
+                        if label in found:
+                            message = f"two policies are labelled {label!r}; give each its own label"
+                            raise ConfigurationError(message, key="label")
+                        found[label] = policy
+    return found
+
+
+def each_policy(policies: PoliciesLike) -> list[tuple[str | int, Any]]:
+    """Policies with their labels, or with their places in a list; one alone is a list of one."""
+    pairs: list[tuple[str | int, Any]] = list(enumerate(several(policies)))
+    if isinstance(policies, Mapping) and not _is_table(policies):
+        pairs = list(policies.items())
+        for label in policies:
+            if not isinstance(label, str):
+                raise ConfigurationError(f"the label of a policy must be a string, got {shown(label)}", "policies")
+    if not pairs:
+        raise ConfigurationError("there is no policy to simulate; give at least one", "policies")
+    return pairs
+
+
+def _is_table(value: Mapping[str, object]) -> bool:
+    """Whether a mapping describes one policy, and not several by label, which may be called like a slot."""
+    by_label = (isinstance(one, Policy) or (isinstance(one, Mapping) and "algorithm" in one) for one in value.values())
+    return bool({"algorithm", "kind", *SLOTS} & set(value)) and not any(by_label)
+
+
+def grid_points(form: PolicyLike, key: str | int = 0) -> list[tuple[str, Any]]:
+    """The forms of a policy by label: one, or one for every point of its grid.
+
+    Its label is the key in a table of policies, or its own, or the name of its algorithm.
+    """
+    if isinstance(form, str):
+        form = {"algorithm": form}
+    if not isinstance(form, Mapping):
+        return [(key if isinstance(key, str) else getattr(form, "name", "") or "policy", form)]
+    given = {name: value for name, value in form.items() if name not in ("label", "grid")}
+    grid: Any = form.get("grid", {})
+    label = form.get(
+        "label", key if isinstance(key, str) else str(given.get("algorithm") or given.get("name") or "policy")
+    )
+    if not isinstance(label, str):
+        raise ConfigurationError(f"must be a string, got {label!r}", "label")
+    if not isinstance(grid, Mapping):
+        raise ConfigurationError(f"must be a table of lists, got {grid!r}", "grid")
+    for name, values in grid.items():
+        if not isinstance(values, list | tuple) or not values:
+            raise ConfigurationError(f"must be a list with at least one value, got {values!r}", "grid", name)
+        if name in given:
+            raise ConfigurationError(
+                f"{name!r} is set both in grid.{name} and in the policy: remove one of them", key=name
+            )
+    points = [dict(zip(grid, point, strict=True)) for point in itertools.product(*grid.values())]
+    return [
+        (" ".join([label, *(f"{name}={short(one)}" for name, one in point.items())]), given | point) for point in points
+    ]
+
+
+def short(value: object) -> str:
+    """A value as part of a label."""
+    if isinstance(value, Mapping):
+        inner = ", ".join(f"{key}={short(part)}" for key, part in value.items() if key != "kind")
+        return f"{value.get('kind', '')}({inner})"
+    return f"{value:g}" if isinstance(value, float) and math.isfinite(value) else str(value)
 
 
 def surroundings_of(
@@ -59,6 +154,9 @@ def surroundings_of(
 
 def build_policy(table: Mapping[str, object], surroundings: Surroundings) -> Policy:
     """The policy that a table describes: ``algorithm`` with its parameters, or a table for each slot."""
+    for key in ("label", "grid"):
+        if key in table:
+            raise ConfigurationError(f"{key!r} belongs to lists of policies that are compared: leave it out", key=key)
     policy = _by_algorithm(table, surroundings) if "algorithm" in table else _by_parts(table, surroundings)
     policy.start(surroundings.arms, columns=surroundings.columns)
     return policy
@@ -110,7 +208,10 @@ def entry_of(name: object, importing: Callable[[str], object] | None = None) -> 
 
 def _by_parts(table: Mapping[str, object], surroundings: Surroundings) -> Policy:
     if not set(SLOTS) & set(table):
-        raise ConfigurationError(f"give an algorithm, or a table for one of {', '.join(SLOTS)}")
+        kind = table.get("kind")
+        slot = next((slot for slot in SLOTS if kind in kinds(slot)), "")
+        remedy = f": kind {kind!r} is one of {slot}, so write {{'{slot}': {{'kind': {kind!r}, …}}}}" if slot else ""
+        raise ConfigurationError(f"give an algorithm, or a table for one of {', '.join(SLOTS)}{remedy}")
     parts: dict[str, Any] = {}
     faults: list[EvenhandError] = []
     for slot, value in table.items():
@@ -133,6 +234,8 @@ def _part(slot: str, value: object, surroundings: Surroundings) -> Any:
     """A part of a policy, with what its table leaves to the surroundings."""
     if isinstance(value, str):
         value = {"kind": value}
+    if isinstance(value, SLOTS[slot][0]):
+        return value
     if not isinstance(value, Mapping):
         raise ConfigurationError(
             f"must be a table such as {{ kind = '{next(iter(kinds(slot)))}' }}, got {shown(value)}"

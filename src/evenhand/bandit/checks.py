@@ -6,12 +6,12 @@ They go through every member of the parts that a simulation does not ask for.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from evenhand.algorithms.build import Surroundings, build_policy
+from evenhand.algorithms.build import PolicyLike, Surroundings, as_policy
 from evenhand.bandit.bandit import Bandit
 from evenhand.bandit.decisions import decide
 from evenhand.bandit.replay import Recorder, replay_decision, replay_memory, replay_rewards
@@ -27,7 +27,7 @@ ROUNDS = 30
 FEATURES = Features({"age": Number(0, 1), "new": Flag()}, {"price": Number(0, 1)})
 
 
-def check_policy(policy: Policy | str | Mapping[str, Any], arms: int) -> None:
+def check_policy(policy: PolicyLike, arms: int) -> None:
     """Run every check of ``POLICY_CHECKS`` on a policy: in simulations, and in a bandit where it can be in one.
 
     A policy with a part that is not registered, or with a free start, has no bandit; it is checked in simulations only.
@@ -44,8 +44,7 @@ def check_policy(policy: Policy | str | Mapping[str, Any], arms: int) -> None:
         >>> from evenhand.algorithms import fucb
         >>> check_policy(fucb([0.2, 0.1, 0.0]), arms=3)
     """
-    table = {"algorithm": policy} if isinstance(policy, str) else policy
-    built = table if isinstance(table, Policy) else build_policy(table, Surroundings(arms))
+    built = as_policy(policy, Surroundings(arms))
     for check in POLICY_CHECKS:
         check(built, arms)
 

@@ -22,7 +22,7 @@ from evenhand.bandit.scores import Scores
 from evenhand.core import validate
 from evenhand.core.cohorts import Answers
 from evenhand.core.errors import EvenhandError, Path
-from evenhand.core.parts import plain
+from evenhand.core.parts import Part, plain
 from evenhand.core.state import Array, Feedback, Mask, State, Unit
 from evenhand.messages.changes import VALUES
 from evenhand.messages.words import Words
@@ -66,8 +66,8 @@ class Record:
             self.contexts = Contexts.of(features, arm_features, names, segments)
         if isinstance(algorithm, Policy):
             plays = _plays_of(algorithm, plays)
-            algorithm = _table_of(algorithm, parameters, len(names))
-        self.algorithm, parameters = split(algorithm, parameters)
+            algorithm = _table_of(algorithm, parameters)
+        self.algorithm, parameters = split(algorithm, parameters, len(names))
         self.plays = 1 if plays is None else validate.whole("plays", plays)
         self.seed = validate.whole("seed", seed, low=0)
         self.pending = PendingRewards(Arms(names), self.plays, window)
@@ -384,7 +384,7 @@ def _plays_of(policy: Policy, plays: int | None) -> int:
     return policy.plays
 
 
-def _table_of(policy: Policy, parameters: Mapping[str, Any], arms: int) -> dict[str, Any]:
+def _table_of(policy: Policy, parameters: Mapping[str, Any]) -> dict[str, Any]:
     """A policy as a table of its parts, without those that every policy has anyway."""
     if parameters:
         raise EvenhandError(f"a policy has its parameters itself; leave out {', '.join(parameters)}")
@@ -396,28 +396,38 @@ def _table_of(policy: Policy, parameters: Mapping[str, Any], arms: int) -> dict[
             )
     table: dict[str, Any] = {"name": policy.name} if policy.name else {}
     for slot in attrs.fields(Policy):
-        form = as_plain(slot.name, getattr(policy, slot.name))
-        if slot.name in SLOTS and (slot.name == "index" or form != plain(slot.default)):
-            table[slot.name] = from_plain(form)
-    fairness = table.get("fairness", {})
-    for name in VALUES:  # one value stands for all arms
-        if isinstance(fairness.get(name), list) and len(fairness[name]) == 1:
-            fairness[name] *= arms
+        part = getattr(policy, slot.name)
+        if slot.name in SLOTS and (slot.name == "index" or as_plain(slot.name, part) != plain(slot.default)):
+            table[slot.name] = part
     return table
 
 
-def split(algorithm: Any, parameters: Mapping[str, Any]) -> tuple[str | dict[str, Any], dict[str, Any]]:
+def _part_table(slot: str, part: Part, arms: int) -> dict[str, Any]:
+    """The table of a part of a policy; one value stands for all arms."""
+    table: dict[str, Any] = from_plain(as_plain(slot, part))
+    for name in VALUES:
+        if isinstance(table.get(name), list) and len(table[name]) == 1:
+            table[name] *= arms
+    return table
+
+
+def split(algorithm: object, parameters: Mapping[str, Any], arms: int) -> tuple[str | dict[str, Any], dict[str, Any]]:
     """A policy's name or table of parts, and its parameters; those with one value per arm are not in the table."""
+    from evenhand.algorithms.build import entry_of, no_policy
+
     if isinstance(algorithm, str):
         return algorithm, dict(parameters)
     if not isinstance(algorithm, Mapping):
-        raise EvenhandError(f"algorithm must be a name such as 'fucb' or a table of parts, got {algorithm!r}")
-    table, values = dict(algorithm), dict(parameters)
+        raise no_policy(algorithm).at("algorithm")
+    table = {slot: _part_table(slot, one, arms) if isinstance(one, Part) else one for slot, one in algorithm.items()}
+    values = dict(parameters)
     if "algorithm" in table:
         name = table.pop("algorithm")
+        if not isinstance(name, str):
+            entry_of(name)  # refuses it
         if twice := sorted(set(table) & set(values)):
             raise EvenhandError(f"{', '.join(twice)} is given twice, in the table of {name!r} and beside it")
-        return split(str(name), table | values)
+        return str(name), table | values
     fairness = table.get("fairness")
     if isinstance(fairness, Mapping):
         for name in WITH_NAMES:

@@ -121,8 +121,8 @@ def _of(
     from evenhand.bandit.evaluation.price import PROMISES
     from evenhand.bandit.evaluation.price import price as price_of
 
-    promises = PROMISES if shares is None else shares
-    return price_of(source, promises, policy=algorithm, rounds=rounds, seed=seed or 0, plays=plays, segments=segments)
+    promises, policy = PROMISES if shares is None else shares, options.policy(algorithm)[0] if algorithm else None
+    return price_of(source, promises, policy=policy, rounds=rounds, seed=seed or 0, plays=plays, segments=segments)
 
 
 def _show(found: Price, log: Log | None) -> None:

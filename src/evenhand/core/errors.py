@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Self
 
@@ -104,6 +105,23 @@ class EvenhandError(ValueError):
             return errors[0]
         first = errors[0] if cls is EvenhandError else cls()
         return first.having(fault for error in errors for fault in error.faults)
+
+
+class MissingValue(Exception):
+    """A table needs another one that has a fault, which is reported already."""
+
+
+class Faults(list[EvenhandError]):
+    """Errors of several tables, each with the path to it."""
+
+    @contextmanager
+    def at(self, *path: str | int) -> Iterator[None]:
+        """Keep the error of the block, if it has one, and go on."""
+        with suppress(MissingValue):
+            try:
+                yield
+            except EvenhandError as error:
+                self.append(error.at(*path))
 
 
 class InfeasiblePromise(EvenhandError):

@@ -235,6 +235,11 @@ def build(slot: str, table: object, importing: Callable[[str], object] | None = 
     return cls(**values)
 
 
+def several(value: Any) -> list[Any]:
+    """The entries of a list; what stands alone, a part, a name or a table, is a list of one."""
+    return [value] if isinstance(value, str | Mapping) or not np.iterable(value) else list(value)
+
+
 def plain(part: object) -> Any:
     """The plain form of a part: a table with its kind and every argument, made of JSON values only.
 

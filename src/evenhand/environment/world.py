@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from attrs import field
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.cohorts import Answers
-from evenhand.core.errors import EvenhandError, number_of, shown, there_are
+from evenhand.core.errors import ConfigurationError, EvenhandError, number_of, shown, there_are
 from evenhand.core.frozen import frozen
-from evenhand.core.parts import Part, build, part, rules_of
+from evenhand.core.parts import Part, build, kinds, part, rules_of
 from evenhand.core.state import (
     ALL_AVAILABLE,
     Array,
@@ -305,6 +305,27 @@ class Environment(Part):
         """
         self.check_horizon(horizon)
         return World(self, horizon, lanes, seed)
+
+
+EnvironmentLike: TypeAlias = Environment | Mapping[str, object]
+
+
+def as_environment(value: object, importing: Callable[[str], object] | None = None) -> Environment:
+    """An environment, given as one, or by a table of its parts."""
+    table = {"kind": value} if isinstance(value, str) else value
+    try:
+        if isinstance(table, Mapping):
+            table = {"kind": "environment", **table}
+            if (kind := table["kind"]) in kinds("rewards"):
+                remedy = f"{{'rewards': {{'kind': {kind!r}, …}}}}"
+                raise ConfigurationError(f"kind {kind!r} is one of rewards: write {remedy}", key="kind")
+            if "arms" in table:  # as configurations call the names
+                table["names"] = table.pop("arms")
+        environment: Environment = build("environment", table, importing)
+        validate.part("", environment, Environment, "Environment(Bernoulli([0.9, 0.5]))")
+    except EvenhandError as error:
+        raise error.at("environment") from None
+    return environment
 
 
 class World:

@@ -27,7 +27,7 @@ from evenhand.core.state import (
 )
 from evenhand.environment.contexts import Normal
 from evenhand.environment.rewards import Bernoulli
-from evenhand.environment.world import Environment, World
+from evenhand.environment.world import Environment, EnvironmentLike, World, as_environment
 from evenhand.policy.composition import Policy
 from evenhand.simulation.promises import COLUMNS, heard, promise_is_kept, seen, started
 from evenhand.simulation.simulate import compare
@@ -36,11 +36,11 @@ LANES, ROUNDS = 3, 60
 T = TypeVar("T")
 
 
-def check_environment(environment: Environment, horizon: int = ROUNDS) -> None:
+def check_environment(environment: EnvironmentLike, horizon: int = ROUNDS) -> None:
     """Run every check of `ENVIRONMENT_CHECKS` on an environment.
 
     Args:
-        environment: any rewards, availability and feedback.
+        environment: any rewards, availability and feedback, or the table of one.
         horizon: rounds to try; no more than its log holds.
 
     Raises:
@@ -51,8 +51,9 @@ def check_environment(environment: Environment, horizon: int = ROUNDS) -> None:
         >>> from evenhand.rewards import Bernoulli
         >>> check_environment(Environment(Bernoulli([0.9, 0.5])))
     """
+    world = as_environment(environment)
     for check in ENVIRONMENT_CHECKS:
-        check(environment, horizon)
+        check(world, horizon)
 
 
 def decisions_are_sound(policy: Policy, arms: int) -> None:

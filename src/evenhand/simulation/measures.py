@@ -14,17 +14,19 @@ Where promises change within a run, the plays that an arm is behind are those of
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 from attrs import frozen
 
-from evenhand.core.parts import part
+from evenhand.core.errors import Faults
+from evenhand.core.parts import build, part, several
 from evenhand.core.state import Array
 from evenhand.core.streams import over_arms
 from evenhand.environment.drift import best_dynamic
 from evenhand.policy.accounts import owed
-from evenhand.simulation.metrics import Metric, Run
+from evenhand.simulation.metrics import Metric, MetricLike, Run, check_metric
 from evenhand.theory.baseline import Baseline
 
 #: A lane is stuck by what it plays after this part of the rounds so far.
@@ -45,6 +47,22 @@ def measure(cls: type[M]) -> type[M]:
 def by_sums(metric: Metric) -> bool:
     """Whether a metric is one of these and takes its values from sums, without a look at single rounds."""
     return MEASURES.get(metric.name) is metric and type(metric).see is Metric.see
+
+
+def metrics_of(
+    metrics: MetricLike | Sequence[MetricLike], faults: Faults, importing: Callable[[str], object] | None = None
+) -> tuple[Metric, ...]:
+    """The user's own metrics, each given as one, by the name of its kind, or by a table; one alone is a list of one.
+
+    Those that every run takes are left out.
+    """
+    own: list[Metric] = []
+    for place, form in enumerate(several(metrics)):
+        with faults.at("metrics", place):
+            metric = build("metric", form, importing)
+            if metric not in MEASURES.values():
+                own.append(check_metric(metric, {*MEASURES, *(one.name for one in own)}))
+    return tuple(own)
 
 
 class AgainstOptimum(Metric):

@@ -391,17 +391,14 @@ def chosen(metrics: Sequence[Metric], baseline: Baseline) -> tuple[list[Metric],
 MetricLike: TypeAlias = Metric | str | Mapping[str, object]
 
 
-def check_metrics(metrics: Sequence[Metric], taken: Collection[str] = ()) -> None:
+def check_metric(metric: object, taken: Collection[str]) -> Metric:
     """Refuse what is not a metric, and names that are taken."""
-    names = {*taken, *COLUMNS}
-    if isinstance(metrics, str | bytes) or not np.iterable(metrics):
-        raise EvenhandError(f"must be a list of metrics, got {shown(metrics)}", "metrics")
-    for place, metric in enumerate(metrics):
-        if not isinstance(metric, Metric):
-            raise EvenhandError(f"must be a Metric, got {metric!r}", "metrics", place)
-        for part in ("name", "label", "unit"):
-            if not isinstance(getattr(metric, part, None), str):
-                raise EvenhandError(f"{type(metric).__name__} needs a {part}, a string")
-        if metric.name in names or not metric.name:
-            raise EvenhandError(f"the name {metric.name!r} of {type(metric).__name__} is taken; give it another one")
-        names.add(metric.name)
+    if not isinstance(metric, Metric):
+        made = f": make an object of it, {metric.__name__}(…)" if isinstance(metric, type) else ""
+        raise EvenhandError(f"must be a Metric, or the name of a kind or its table, got {shown(metric)}{made}")
+    for part in ("name", "label", "unit"):
+        if not isinstance(getattr(metric, part, None), str):
+            raise EvenhandError(f"{type(metric).__name__} needs a {part}, a string")
+    if metric.name in {*taken, *COLUMNS} or not metric.name:
+        raise EvenhandError(f"the name {metric.name!r} of {type(metric).__name__} is taken; give it another one")
+    return metric

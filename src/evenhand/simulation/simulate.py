@@ -10,18 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from evenhand.algorithms.build import PolicyLike, Surroundings, as_policy, surroundings_of
+from evenhand.algorithms.build import PoliciesLike, PolicyLike, policies_of, surroundings_of
 from evenhand.core import streams, validate
 from evenhand.core.descriptions import complete, described
-from evenhand.core.errors import EvenhandError, number_of, shown
-from evenhand.core.parts import build
+from evenhand.core.errors import EvenhandError, Faults, number_of, shown
 from evenhand.core.state import ALL_AVAILABLE, for_lanes
-from evenhand.environment.world import Environment
+from evenhand.environment.world import Environment, EnvironmentLike, as_environment
 from evenhand.policy.composition import Policy
 from evenhand.simulation import held, parallel, segments
 from evenhand.simulation.compiled.engine import engine
-from evenhand.simulation.measures import MEASURES
-from evenhand.simulation.metrics import Metric, MetricLike, MetricRecorder, check_metrics, chosen
+from evenhand.simulation.measures import MEASURES, metrics_of
+from evenhand.simulation.metrics import Metric, MetricLike, MetricRecorder, chosen
 from evenhand.simulation.results import Results
 from evenhand.simulation.setup import CHECKPOINTS, Setup, lane_rows, run_information
 from evenhand.simulation.stages import FromLike, Stage, Stages, changes_of, drafts_of, promised_by
@@ -35,15 +34,15 @@ ALLOWED = "allowed"  # what an arm may be owed at most, beside the measures, whe
 
 def simulate(
     policy: PolicyLike,
-    environment: Environment | Mapping[str, object],
+    environment: EnvironmentLike,
     horizon: int,
     lanes: int = 100,
     seed: int = 0,
     *,
     checkpoints: int | Sequence[int] = CHECKPOINTS,
     spacing: str = "even",
-    metrics: Sequence[MetricLike] = (),
-    promises: Sequence[FromLike] = (),
+    metrics: MetricLike | Sequence[MetricLike] = (),
+    promises: FromLike | Sequence[FromLike] = (),
     jobs: int = 1,
     progress: bool | None = None,
 ) -> Results:
@@ -64,15 +63,8 @@ def simulate(
         >>> bool((results.policies["fucb"].pulls[-1] >= 39).all())  # at most one play behind in 200 rounds
         True
     """
-    if isinstance(policy, Mapping):
-        label = str(policy.get("algorithm", "policy"))
-    elif isinstance(policy, str):
-        label = policy
-    else:
-        validate.part("policy", policy, Policy, "fucb([0.1, 0.2])")
-        label = policy.name or "policy"
     return compare(
-        {label: policy},
+        [policy],
         environment,
         horizon,
         lanes,
@@ -87,16 +79,16 @@ def simulate(
 
 
 def compare(
-    policies: Mapping[str, PolicyLike] | Sequence[PolicyLike],
-    environment: Environment | Mapping[str, object],
+    policies: PoliciesLike,
+    environment: EnvironmentLike,
     horizon: int,
     lanes: int = 100,
     seed: int = 0,
     *,
     checkpoints: int | Sequence[int] = CHECKPOINTS,
     spacing: str = "even",
-    metrics: Sequence[MetricLike] = (),
-    promises: Sequence[FromLike] = (),
+    metrics: MetricLike | Sequence[MetricLike] = (),
+    promises: FromLike | Sequence[FromLike] = (),
     jobs: int = 1,
     progress: bool | None = None,
     kept: MutableMapping[str, PolicyResult] | None = None,
@@ -111,17 +103,18 @@ def compare(
     arms is not known, is left out; ``omitted`` of the results has the reason.
 
     Args:
-        policies: by label, or a list of them, labelled with their algorithm's name. One can be given by the name of an
-            algorithm, ``"fucb"``, or by a table, and takes from the environment what it leaves out.
+        policies: one, a list of them, labelled with their algorithm's name, or by label. Each is given as a policy, by
+            the name of an algorithm, ``"fucb"``, or by a table as in a configuration, with ``label`` and ``grid`` where
+            wanted; by name or table it takes from the environment what it leaves out.
         environment: what they face, or its table.
         horizon: T ≥ 1, rounds.
         lanes: independent replications of each.
         seed: of all randomness, ≥ 0.
         checkpoints: how many rounds to look at, or which ones; the last round is always included.
         spacing: ``"even"`` or ``"log"``, if ``checkpoints`` is a number.
-        metrics: of your own, or the names of their kinds, measured beside those of `evenhand.simulation.measures` that
-            are meaningful here.
-        promises: that begin within the run, for all policies and what they are measured by: each a
+        metrics: of your own, or the names of their kinds, one or several, measured beside those of
+            `evenhand.simulation.measures` that are meaningful here.
+        promises: that begin within the run, for all policies and what they are measured by, one or several: each a
             `evenhand.changes.From`, or a table such as ``{"from": 501, "fractions": [0.1, 0.3]}`` with the fields of
             `evenhand.changes.Promise`. What is owed survives a change as in a bandit. The rounds before are looked at,
             too.
@@ -154,10 +147,11 @@ def compare(
     validate.whole("seed", seed, low=0)
     if validate.whole("jobs", jobs, low=-1) == 0:
         raise EvenhandError("must be at least 1, or -1 for every core, got 0", "jobs")
-    world: Environment = build("environment", environment)
-    measures = _metrics(metrics)
-    validate.part("environment", world, Environment, "Environment(Bernoulli([0.9, 0.5]))")
-    named = _labelled(policies, surroundings_of(world, horizon))
+    faults, world = Faults(), as_environment(environment)
+    measures = metrics_of(metrics, faults)
+    named = policies_of(policies, surroundings_of(world, horizon), faults)
+    if faults:
+        raise EvenhandError.together(faults)
     changes = changes_of(promises, world.names, horizon)
     drafts = {label: drafts_of(policy, world, changes, label) for label, policy in named.items()}
     rounds = checkpoint_rounds(horizon, checkpoints, spacing)
@@ -343,44 +337,6 @@ def checkpoint_rounds(
         if not 1 <= validate.whole(f"checkpoints[{place}]", value) <= horizon:
             raise EvenhandError(f"checkpoints[{place}] = {value} is not one of the {horizon} rounds")
     return np.unique(np.array([*checkpoints, horizon], dtype=np.int64))
-
-
-def _metrics(metrics: Sequence[MetricLike]) -> tuple[Metric, ...]:
-    """The metrics, of which some may be given by the names of their kinds."""
-    if isinstance(metrics, str | bytes) or not np.iterable(metrics):
-        raise EvenhandError(f"must be a list of metrics, got {shown(metrics)}", "metrics")
-    made: list[Metric] = []
-    for place, metric in enumerate(metrics):
-        try:
-            made.append(build("metric", metric))
-        except EvenhandError as error:
-            raise error.at("metrics", place) from None
-    check_metrics(made, taken=MEASURES)
-    return tuple(made)
-
-
-def _labelled(policies: Mapping[str, PolicyLike] | Sequence[PolicyLike], around: Surroundings) -> dict[str, Policy]:
-    """The policies by label; one that is given by a name or a table takes from the environment what it leaves out."""
-    if isinstance(policies, str | bytes) or not np.iterable(policies):
-        raise EvenhandError(f"must be a list of policies, or policies by label, got {shown(policies)}", "policies")
-    given: list[tuple[Any, Any]] = list(policies.items() if isinstance(policies, Mapping) else enumerate(policies))
-    pairs = []
-    for key, value in given:
-        if isinstance(policies, Mapping) and not isinstance(key, str):
-            raise EvenhandError(f"the label of a policy must be a string, got {shown(key)}")
-        try:
-            policy = as_policy(value, around)
-        except EvenhandError as error:
-            raise error.at("policies", key) from None
-        validate.part(f"policies[{key!r}]", policy, Policy, "fucb([0.1, 0.2])")
-        pairs.append((key if isinstance(key, str) else policy.name or "policy", policy))
-    labels = [label for label, _ in pairs]
-    if not labels:
-        raise EvenhandError("there is no policy to simulate; give at least one")
-    for label in labels:
-        if labels.count(label) > 1:
-            raise EvenhandError(f"{labels.count(label)} policies are labelled {label!r}; give each its own label")
-    return dict(pairs)
 
 
 def check_can_run(environment: Environment, policies: Mapping[str, Policy], horizon: int, lanes: int) -> None:

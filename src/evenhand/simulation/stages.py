@@ -11,7 +11,7 @@ from attrs import frozen
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, InfeasiblePromise, shown
-from evenhand.core.parts import parameters_of
+from evenhand.core.parts import parameters_of, several
 from evenhand.core.state import Array, State, for_lanes
 from evenhand.environment.world import Environment
 from evenhand.messages.changes import From, Promise, change_of
@@ -63,13 +63,11 @@ class Draft:
 
 
 def changes_of(
-    values: Sequence[FromLike], names: Sequence[str], horizon: int, shorter: bool = False
+    values: FromLike | Sequence[FromLike], names: Sequence[str], horizon: int, shorter: bool = False
 ) -> tuple[From, ...]:
     """The changes of a run, in their order; those that a ``shorter`` run than was meant does not reach are left out."""
-    if isinstance(values, str | bytes | Mapping) or not np.iterable(values):
-        raise EvenhandError(f"must be a list of changes, got {shown(values)}", "promises")
     changes: list[From] = []
-    for place, value in enumerate(values):
+    for place, value in enumerate(several(values)):
         try:
             change = value if isinstance(value, From) else _from_table(value, names)
             first = 2 if change.promise.segment is None else 1

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from evenhand.algorithms.build import short
 from evenhand.core.state import Array
 from evenhand.inference.means import mean_and_error, mean_and_reach, student
 from evenhand.judgement.judge import VERDICTS
 from evenhand.judgement.sentences import in_settings, listed
 from evenhand.simulation.verdicts import main_measures
-from evenhand.studies.configuration import short
 
 if TYPE_CHECKING:
     import pandas as pd

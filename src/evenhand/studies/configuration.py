@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-import itertools
-import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from evenhand.algorithms.build import Surroundings, build_policy, importing_from, surroundings_of
-from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
-from evenhand.core.parts import build
-from evenhand.environment.world import Environment
+from evenhand.algorithms.build import Surroundings, importing_from, policies_of, surroundings_of
+from evenhand.core.errors import ConfigurationError, EvenhandError, Faults, nearest
+from evenhand.environment.world import Environment, as_environment
 from evenhand.messages.changes import From
 from evenhand.policy.composition import Policy
 from evenhand.policy.merit import Power
-from evenhand.simulation.measures import MEASURES
-from evenhand.simulation.metrics import Metric, check_metrics
+from evenhand.simulation.measures import metrics_of
 from evenhand.simulation.setup import CHECKPOINTS, FiguresSettings, Setup
 from evenhand.simulation.stages import changes_of, drafts_of
 from evenhand.studies.faults import toml
-from evenhand.studies.sources import Faults, RunSettings, arms_of, environment
+from evenhand.studies.sources import RunSettings, arms_of, environment
 
 #: What is right where pydantic finds something wrong, by its type of error.
 RIGHT = {
@@ -62,11 +58,11 @@ class Config(BaseModel):
     plays: Count = 1
     checkpoints: Count | list[Count] = CHECKPOINTS
     spacing: Literal["even", "log"] = "even"
-    environment: dict[str, Any]
+    environment: Any
     features: dict[str, Any] | None = None
-    policies: Annotated[list[str | dict[str, Any]], Field(min_length=1)]
-    metrics: list[str | dict[str, Any]] = []
-    promises: list[dict[str, Any]] = []
+    policies: Any
+    metrics: Any = ()
+    promises: Any = ()
     figures: FiguresSettings = FiguresSettings()
 
 
@@ -89,12 +85,11 @@ def parse(
     config, faults = _settings({**data, **{key: value for key, value in overrides.items() if value is not None}})
     importing = importing_from(Path(folder))
     run = RunSettings(Path(folder), config.lanes, config.seed, importing)
-    if world is None and config.environment is not None:
-        with faults.at("environment"):
-            world = environment(config.environment, run, config.features)
+    if world is None and "environment" in data:
+        world = _environment(config, run, faults)
     around = _surroundings(config, world, run)
-    policies = {} if around is None else _policies(config, around, faults)
-    metrics = _metrics(config, importing, faults)
+    policies = {} if around is None else policies_of(config.policies, around, faults)
+    metrics = metrics_of(config.metrics, faults, importing)
     changes = _changes(config, world, policies, overrides.get("horizon") is not None, faults)
     if faults or world is None:
         # data that cannot be read and promises that cannot be kept stay such errors
@@ -114,6 +109,16 @@ def parse(
     )
 
 
+def _environment(config: Config, run: RunSettings, faults: Faults) -> Environment | None:
+    """The environment; None where it has faults."""
+    as_written = isinstance(config.environment, Mapping) and "kind" not in config.environment  # or as Python has it
+    with faults.at(*(["environment"] if as_written else [])):
+        if not as_written:
+            return as_environment(config.environment, run.importing)
+        return environment(config.environment, run, config.features)
+    return None
+
+
 def _settings(data: Mapping[str, Any]) -> tuple[Config, Faults]:
     """The run's own settings, and what is wrong with them, which is left out so that the rest can be checked."""
     try:
@@ -130,7 +135,7 @@ def _surroundings(config: Config, world: Environment | None, run: RunSettings) -
     """What the policies leave to the run; where the environment has faults, something in its place that has none."""
     if world is not None:
         return surroundings_of(world, config.horizon, config.plays, run.importing)
-    table = config.environment or {}
+    table = config.environment if isinstance(config.environment, Mapping) else {}
     arms, names = arms_of(table, run)
     if arms is None:
         return None
@@ -139,16 +144,6 @@ def _surroundings(config: Config, world: Environment | None, run: RunSettings) -
     means = np.full(arms, 0.5)
     columns = (1, 1) if "contexts" in table else None
     return Surroundings(arms, config.plays, config.horizon, shared, means, run.importing, names, columns)
-
-
-def _metrics(config: Config, importing: Callable[[str], Any], faults: Faults) -> tuple[Metric, ...]:
-    """The user's own metrics."""
-    metrics: list[Metric] = []
-    for place, table in enumerate(config.metrics):
-        with faults.at("metrics", place):
-            metrics.append(build("metric", table, importing))
-            check_metrics(metrics, taken=MEASURES)
-    return tuple(metrics)
 
 
 def _changes(
@@ -162,53 +157,6 @@ def _changes(
             for label, policy in policies.items():
                 drafts_of(policy, world, changes, label)
     return changes
-
-
-def _policies(config: Config, around: Surroundings, faults: Faults) -> dict[str, Policy]:
-    """The policies by label."""
-    policies: dict[str, Policy] = {}
-    for place, table in enumerate(config.policies):
-        with faults.at("policies", place):
-            for label, point in grid_points(table):
-                with faults.at("policies", place):
-                    policy = build_policy(point, around)
-                    if label in policies:
-                        message = f"two policies are labelled {label!r}; give each its own label"
-                        raise ConfigurationError(message, key="label")
-                    policies[label] = policy
-    return policies
-
-
-def grid_points(table: str | Mapping[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """The tables of a policy by label: one, or one for every point of its grid."""
-    if isinstance(table, str):
-        table = {"algorithm": table}
-    given = {key: value for key, value in table.items() if key not in ("label", "grid")}
-    grid = table.get("grid", {})
-    label = table.get("label", given.get("algorithm", "policy"))
-    if not isinstance(label, str):
-        raise ConfigurationError(f"must be a string, got {label!r}", "label")
-    if not isinstance(grid, Mapping):
-        raise ConfigurationError(f"must be a table of lists, got {grid!r}", "grid")
-    for key, values in grid.items():
-        if not isinstance(values, list) or not values:
-            raise ConfigurationError(f"must be a list with at least one value, got {values!r}", "grid", key)
-        if key in given:
-            raise ConfigurationError(
-                f"{key!r} is set both in grid.{key} and in the policy: remove one of them", key=key
-            )
-    points = [dict(zip(grid, point, strict=True)) for point in itertools.product(*grid.values())]
-    return [
-        (" ".join([label, *(f"{key}={short(one)}" for key, one in point.items())]), given | point) for point in points
-    ]
-
-
-def short(value: object) -> str:
-    """A value as part of a label."""
-    if isinstance(value, Mapping):
-        inner = ", ".join(f"{key}={short(part)}" for key, part in value.items() if key != "kind")
-        return f"{value.get('kind', '')}({inner})"
-    return f"{value:g}" if isinstance(value, float) and math.isfinite(value) else str(value)
 
 
 def _fault(error: Any) -> EvenhandError:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,8 +12,8 @@ from attrs import frozen
 
 from evenhand.algorithms.build import half_range
 from evenhand.core import validate
-from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
-from evenhand.core.parts import build
+from evenhand.core.errors import ConfigurationError, EvenhandError, Faults, MissingValue, nearest
+from evenhand.core.parts import Part, build, plain
 from evenhand.core.state import PerLane
 from evenhand.datasets import clicks, conversions, logs, movielens, popular
 from evenhand.environment.rewards import Rewards, Table
@@ -232,23 +231,6 @@ DATASETS: dict[str, Callable[..., Environment]] = {
 }
 
 
-class _Missing(Exception):
-    """A table needs a part whose own table has a fault, which is reported already."""
-
-
-class Faults(list[EvenhandError]):
-    """Errors of several tables, each with the path to it."""
-
-    @contextmanager
-    def at(self, *path: str | int) -> Iterator[None]:
-        """Keep the error of the block, if it has one, and go on."""
-        with suppress(_Missing):
-            try:
-                yield
-            except EvenhandError as error:
-                self.append(error.at(*path))
-
-
 def _path(values: dict[str, Any], run: RunSettings) -> Path:
     """The path in a table, which is taken out of it; relative to the folder of the configuration."""
     path = values.pop("path", None)
@@ -260,6 +242,8 @@ def _path(values: dict[str, Any], run: RunSettings) -> Path:
 def _table(value: object) -> dict[str, Any]:
     if isinstance(value, str):
         return {"kind": value}
+    if isinstance(value, Part):
+        value = plain(value)
     if not isinstance(value, Mapping):
         raise ConfigurationError(f"must be a table such as {{ kind = '…' }}, got {value!r}")
     return dict(value)
@@ -306,7 +290,7 @@ def _members(place: int, row: Any, names: tuple[str, ...]) -> Any:
 def _known(value: T | None) -> T:
     """The value of another table."""
     if value is None:
-        raise _Missing
+        raise MissingValue
     return value
 
 

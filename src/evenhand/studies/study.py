@@ -11,13 +11,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-import attrs
 import numpy as np
 
+from evenhand.algorithms.build import each_policy, grid_points, short
 from evenhand.core import validate
-from evenhand.core.errors import ConfigurationError, EvenhandError, nearest, shown
-from evenhand.core.parts import Part
-from evenhand.studies.configuration import grid_points, short
+from evenhand.core.errors import ConfigurationError, EvenhandError, StateError, nearest
+from evenhand.core.parts import plain
+from evenhand.messages.changes import From
 from evenhand.studies.faults import toml
 from evenhand.studies.paths import put, steps
 
@@ -198,10 +198,10 @@ class Study:
             )
         number = 0 if points is None else validate.whole("points", points)
         made = _axes(axes, mode) if axes is not None else ()
-        study = cls(
-            dict(config), made, mode, number, validate.whole("seed", seed, low=0), _listed(settings), Path(folder)
-        )
-        _refuse_objects(study.config)
+        kept = _kept(config)
+        if kept.get("policies") and (pairs := each_policy(kept["policies"]))[0][0] == 0:  # else by label
+            kept["policies"] = [one for _, one in pairs]
+        study = cls(kept, made, mode, number, validate.whole("seed", seed, low=0), _listed(settings), Path(folder))
         study._check()
         return study
 
@@ -334,18 +334,22 @@ class Study:
 
 def _tables(config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """The tables of the policies by label."""
-    return dict(point for table in config.get("policies", []) for point in grid_points(table))
+    pairs = each_policy(config["policies"]) if config.get("policies") else []
+    return dict(point for key, one in pairs for point in grid_points(one, key))
 
 
-def _refuse_objects(value: object, *path: str | int) -> None:
-    """Refuse what a study cannot keep in a file: parts belong into a configuration by name."""
-    if isinstance(value, Mapping | list | tuple):
-        for key, one in value.items() if isinstance(value, Mapping) else enumerate(value):
-            _refuse_objects(one, *path, key)
-    elif isinstance(value, Part) or attrs.has(type(value)):
-        raise ConfigurationError(
-            f"must be the name of a kind, registered by @part, or a table with it, got {shown(value)}", *path
-        )
+def _kept(value: Any, *path: str | int) -> Any:
+    """A value as a study keeps it in a file: parts by their plain form."""
+    if isinstance(value, Mapping):
+        return {key: _kept(one, *path, key) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_kept(one, *path, place) for place, one in enumerate(value)]
+    if isinstance(value, From):
+        return value.to_json()
+    try:
+        return plain(value)
+    except StateError as error:
+        raise ConfigurationError(f"must be what a file can keep: {error}", *path) from None
 
 
 def _axes(axes: object, mode: str) -> tuple[Axis, ...]:
@@ -413,7 +417,7 @@ def _values(values: object, *path: str) -> tuple[Any, ...]:
         values = values.tolist()
     if not isinstance(values, Sequence) or isinstance(values, str) or not values:
         raise ConfigurationError(f"must be a list with at least one value, got {values!r}", *path)
-    return tuple(value.item() if isinstance(value, np.generic) else value for value in values)
+    return tuple(_kept(value, *path, place) for place, value in enumerate(values))
 
 
 def _listed(settings: object) -> tuple[dict[str, Any], ...]:
@@ -424,7 +428,7 @@ def _listed(settings: object) -> tuple[dict[str, Any], ...]:
     for place, one in enumerate(settings):
         if not isinstance(one, Mapping) or not one:
             raise ConfigurationError(f"must be a table of values by path, got {one!r}", "settings", place)
-    return tuple(dict(one) for one in settings)
+    return tuple(_kept(settings, "settings"))
 
 
 def _named(paths: Sequence[str]) -> dict[str, str]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.algorithms.build import short
 from evenhand.core.errors import EvenhandError, nearest, number_of
 from evenhand.core.files import write_whole
 from evenhand.core.state import Array
@@ -23,7 +24,6 @@ from evenhand.simulation.metrics import Measure
 from evenhand.simulation.results import Results
 from evenhand.simulation.setup import Setup, run_information
 from evenhand.simulation.verdicts import cases_of
-from evenhand.studies.configuration import short
 from evenhand.studies.store import Store
 from evenhand.studies.study import Setting, Study
 from evenhand.studies.units import Builder, Unit, UnitResult, units_of

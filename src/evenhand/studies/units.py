@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from evenhand.algorithms.build import each_policy, grid_points, no_policy
 from evenhand.core.errors import ConfigurationError, EvenhandError
 from evenhand.core.imports import raised_by_own
 from evenhand.environment.world import Environment
@@ -20,7 +21,7 @@ from evenhand.simulation.results import Results
 from evenhand.simulation.setup import Setup
 from evenhand.simulation.simulate import run_setup
 from evenhand.simulation.tables import PolicyResult
-from evenhand.studies.configuration import Config, grid_points, parse
+from evenhand.studies.configuration import Config, parse
 from evenhand.studies.study import Setting, Study
 
 OWN = re.compile(r"([\w.]+):[\w.]+")  # a part or an algorithm of the user's own
@@ -77,18 +78,17 @@ def units_of(study: Study) -> Iterator[Unit]:
     """The units of every setting, in order; some may be equal."""
     digests = _Digests(study.folder)
     for setting in study.settings():
-        tables = setting.config.get("policies")
-        if not isinstance(tables, list) or not tables or not all(isinstance(one, str | Mapping) for one in tables):
-            raise ConfigurationError(f"must be a list of tables or names, got {tables!r}", "policies")
         shared = {name: setting.config.get(name) for name in (*DECIDING, "environment")}
         shared |= {name: setting.config[name] for name in ("features",) if name in setting.config}
         labels: set[str] = set()
-        for place, table in enumerate(tables):
+        for key, table in each_policy(setting.config.get("policies", ())):
             try:
-                points = grid_points(table)
+                points = grid_points(table, key)
             except EvenhandError as error:
-                raise error.at("policies", place) from None
+                raise error.at("policies", key) from None
             for label, point in points:
+                if not isinstance(point, dict):
+                    raise no_policy(point).at("policies", key)
                 if label in labels:
                     raise ConfigurationError(f"two policies are labelled {label!r}; give each its own label")
                 labels.add(label)

@@ -13,7 +13,7 @@ from evenhand.bandit.evaluation import priced_by_features
 from evenhand.bandit.evaluation.log import Log, read_log
 from evenhand.bandit.evaluation.priced import TODAY, Facts, facts_of
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError, InfeasiblePromise, number_of
+from evenhand.core.errors import EvenhandError, InfeasiblePromise, number_of, shown
 from evenhand.core.numbers import amount, percent
 from evenhand.core.state import Array
 from evenhand.judgement.sentences import listed
@@ -24,7 +24,7 @@ from evenhand.theory.prices import BOUNDED, best_promised, cost_interval
 
 if TYPE_CHECKING:
     from evenhand.bandit.bandit import Bandit
-    from evenhand.environment.world import Environment
+    from evenhand.environment.world import EnvironmentLike
 
 PROMISES = (0.05, 0.1, 0.15)
 PROMISED = ("fractions", "caps", "groups", "merit")  # parameters of a policy that are its promise
@@ -35,10 +35,10 @@ UNSURE = 0.5  # part of the price that its interval may be wide until it is call
 
 
 def price(
-    source: Log | str | os.PathLike[str] | Environment | Bandit,
+    source: Log | str | os.PathLike[str] | EnvironmentLike | Bandit,
     promises: float | Mapping[str, Any] | Sequence[float | Mapping[str, Any]] = PROMISES,
     *,
-    policy: str | None = None,
+    policy: str | Mapping[str, Any] | None = None,
     rounds: int | None = None,
     seed: int = 0,
     plays: int | None = None,
@@ -63,7 +63,8 @@ def price(
             simulated, and whose promise in force costs what its audit says.
         promises: shares of the rounds in [0, 1] for every arm; or tables such as ``{"fractions": {"tea": 0.1}}`` with
             ``fractions``, ``caps`` and ``groups``, or with ``merit``, which is not simulated; one or several.
-        policy: the name of the algorithm that is simulated; None for the recommended one.
+        policy: the algorithm that is simulated, its name or a table such as ``{"algorithm": "fucb", "tolerance": 5}``;
+            it takes each of the promises. None for the recommended one.
         rounds: simulated rounds; None for as many as the log has, at most 20,000. More are an extrapolation.
         seed: of the simulations.
         plays: m, arms played per round; None for those of the log or of the bandit, and for 1 in an environment.
@@ -111,7 +112,7 @@ def price(
 def price_of(
     facts: Facts,
     promises: Sequence[float | Mapping[str, Any]],
-    policy: str | None = None,
+    policy: str | Mapping[str, Any] | None = None,
     rounds: int | None = None,
     seed: int = 0,
 ) -> Price:
@@ -126,8 +127,9 @@ def price_of(
     tables = [table for _, table in named]
     take = facts.recommended(tables)
     parameters = {name: value for name, value in take.parameters.items() if name not in PROMISED}
+    name = take.algorithm if policy is None else str(_algorithm(policy)["algorithm"])
     if count:
-        run = {"algorithm": take.algorithm, **parameters} if policy is None else {"algorithm": policy}
+        run = {"algorithm": take.algorithm, **parameters} if policy is None else _algorithm(policy)
         curve, missed = _run(facts, curve, tables, run, count, seed)
     if facts.today is not None and promises is PROMISES and facts.today.promise not in {words for words, _ in named}:
         curve = [facts.today, *curve]
@@ -136,7 +138,7 @@ def price_of(
     by_arm = tuple(ArmPrice(*row) for row in rows)
     by_segment = tuple(one for words, table in named for one in facts.by_segment(words, table))
     says = [
-        *_answer(facts, curve, policy or take.algorithm, count, missed),
+        *_answer(facts, curve, name, count, missed),
         *_dearest(facts, curve, by_arm),
         *(facts.paid(*named[middle]) if steady[middle][0].low > 0.0 else []),
         *facts.in_segments(*named[middle], by_segment),
@@ -146,7 +148,7 @@ def price_of(
         source=facts.source,
         unit=facts.unit,
         best=facts.best,
-        policy=(policy or take.algorithm) if count else "",
+        policy=name if count else "",
         rounds=count,
         missed=missed,
         curve=tuple(curve),
@@ -216,6 +218,19 @@ def _by_program(facts: Facts, bounds: Bounds) -> tuple[Array, float, float, Arra
     prices = price_of_bounds(facts.means, bounds, facts.plays, facts.availability)
     by_name = dict(zip(bounds.names, prices.tolist(), strict=True))
     return shares, low, high, np.array([by_name.get(f"arm {name!r}", 0.0) for name in facts.names])
+
+
+def _algorithm(policy: object) -> dict[str, Any]:
+    """The table of an algorithm that takes promises, without promises of its own."""
+    table = {"algorithm": policy} if isinstance(policy, str) else policy
+    if not isinstance(table, Mapping) or "algorithm" not in table:
+        raise EvenhandError(
+            "must be the name of an algorithm, or a table such as {'algorithm': 'fucb', 'tolerance': 5}, which takes "
+            f"each of the promises, got {shown(policy)}", "policy",
+        )  # fmt: skip
+    if own := [name for name in PROMISED if name in table]:
+        raise EvenhandError(f"has {own[0]}, which promises says: leave it out", "policy")
+    return dict(table)
 
 
 def _run(

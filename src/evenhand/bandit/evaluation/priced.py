@@ -22,7 +22,7 @@ from evenhand.core.numbers import amount, percent
 from evenhand.core.state import Array
 from evenhand.environment.availability import Always, Availability
 from evenhand.environment.rewards import UNIT
-from evenhand.environment.world import Environment
+from evenhand.environment.world import Environment, EnvironmentLike, as_environment
 from evenhand.inference.means import CONFIDENCE, shrunk
 from evenhand.judgement.merits import allowed_shares
 from evenhand.messages.answers import Recommendation
@@ -172,11 +172,13 @@ class Facts:
         return (which(promise, "dependent" if late else "late", several=several) or which(promise))[0]
 
 
-def facts_of(source: Log | Environment | Bandit) -> Facts:
+def facts_of(source: Log | EnvironmentLike | Bandit) -> Facts:
     """What is known from a log, an environment or a bandit."""
     if isinstance(source, Log):
         return _of_log(source)
-    return of_account(Account(source._record)) if isinstance(source, Bandit) else _of_environment(source)
+    return (
+        of_account(Account(source._record)) if isinstance(source, Bandit) else _of_environment(as_environment(source))
+    )
 
 
 def _of_log(log: Log) -> Facts:

@@ -212,14 +212,14 @@ def policy_of(
         name, made = policy.name or "the policy", policy
     else:
         label = policy.get("label") if isinstance(policy, Mapping) else None
-        table = policy if isinstance(policy, str) else {key: one for key, one in policy.items() if key != "label"}
-        algorithm, values = split(table, parameters)
-        name = str(label or label_of(algorithm))
+        table = {key: one for key, one in policy.items() if key != "label"} if isinstance(policy, Mapping) else policy
+        algorithm, values = split(table, parameters, len(log.items))
         if isinstance(algorithm, str) and "horizon" in entry_of(algorithm, importing).parameters:
             values = {"horizon": horizon} | values
         lists = {key: by_arm(key, value, log.items) if key in VALUES else value for key, value in values.items()}
         columns = (1, 1) if log.known is None else log.known.features.widths  # without, `replay` says what is missing
         made = policy_for(algorithm, lists, log.items, importing=importing, columns=columns)
+        name = str(label or label_of(algorithm))
     if made.plays != 1:
         raise EvenhandError(f"{name} plays {made.plays} items per round; one item per round is replayed")
     return name, made
