@@ -1093,26 +1093,33 @@ class Life(RuleBasedStateMachine):
     @rule(data=st.data(), share=st.sampled_from([0.0, 0.1, 0.4]))
     def promise(self, data: st.DataObject, share: float) -> None:
         arm = data.draw(st.sampled_from(self.able()))
-        self.attempt(lambda: self.bandit.promise({arm: share}), arm, share, refused=not self.shares, same=True)
+        self.attempt(
+            lambda: self.bandit.promise({arm: share}, now=self.now), arm, share, refused=not self.shares, same=True
+        )
 
     @precondition(lambda self: len(self.bandit.names) < 7)
     @rule(share=st.sampled_from([0.0, 0.1, 0.4]))
     def add(self, share: float) -> None:
         arm = f"new {len(self.bandit.names)}"
         values = {"fraction": share} if self.shares else {}
-        self.attempt(lambda: self.bandit.add(arm, **values), arm, share)
+        self.attempt(lambda: self.bandit.add(arm, now=self.now, **values), arm, share)
 
     @rule(data=st.data())
     def retire(self, data: st.DataObject) -> None:
         arm = data.draw(st.sampled_from(self.able()))
-        self.attempt(lambda: self.bandit.retire(arm), arm, 0.0, refused=len(self.able()) <= self.bandit._record.plays)
+        self.attempt(
+            lambda: self.bandit.retire(arm, now=self.now),
+            arm,
+            0.0,
+            refused=len(self.able()) <= self.bandit._record.plays,
+        )
 
     @precondition(lambda self: self.bandit.retired)
     @rule(data=st.data(), share=st.sampled_from([0.0, 0.1, 0.4]))
     def bring_back(self, data: st.DataObject, share: float) -> None:
         arm = data.draw(st.sampled_from(sorted(self.bandit.retired)))
         fraction = share if self.shares else 0.0
-        self.attempt(lambda: self.bandit.bring_back(arm, fraction), arm, fraction)
+        self.attempt(lambda: self.bandit.bring_back(arm, fraction, now=self.now), arm, fraction)
 
     def attempt(
         self, act: Callable[[], object], arm: str, share: float, refused: bool = False, same: bool = False

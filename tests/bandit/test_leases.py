@@ -13,6 +13,7 @@ from evenhand.bandit import Bandit, lease_rounds
 from evenhand.bandit.lease_rounds import LeaseError
 from evenhand.bandit.leases import golden_step
 from evenhand.bandit.pending import RewardError
+from evenhand.changes import Promise
 from evenhand.client.leases import LeasedDecisions, LeaseOver, column_of
 from evenhand.core.errors import EvenhandError
 from evenhand.messages.answers import Lease
@@ -338,3 +339,22 @@ def test_totals_and_leases_exclude_each_other() -> None:
     bandit.observe_total(0.5)
     with pytest.raises(EvenhandError, match="learns from totals"):
         bandit.lease(5)
+
+
+def test_a_change_and_its_plan_begin_after_what_is_over_has_come_back() -> None:
+    """As over HTTP: rounds that nobody reported are given back under the promise under which they were leased."""
+    early, late = fair(window=5.0, missing="zero"), fair(window=5.0, missing="zero")
+    change = Promise({"red": 0.3}, reason="as agreed")
+    for bandit in (early, late):
+        bandit.decide(now=0.0)
+        bandit.lease(50, 10.0, now=0.0)
+    early.expire(1000.0)
+    assert late.plan(change, now=1000.0) == early.plan(change, now=1000.0)
+    late = fair(window=5.0, missing="zero")
+    late.decide(now=0.0)
+    late.lease(50, 10.0, now=0.0)
+    for bandit in (early, late):
+        bandit.change(change, now=1000.0)
+    assert late.dump() == early.dump()
+    (ended, *_) = late.audit(now=1000.0).ledger
+    assert (ended.name, ended.rounds) == ("red", 1)

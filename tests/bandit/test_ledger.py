@@ -257,7 +257,7 @@ class Life:
         change = Promise(fractions, caps or None, groups or None, **terms)
         before = self.bandit.dump()
         try:
-            plan = self.bandit.plan(change)
+            plan = self.bandit.plan(change, now=self.now)
             assert self.bandit.dump() == before
             self.bandit.change(change, now=self.now)
         except EvenhandError:

@@ -424,13 +424,15 @@ class Bandit:
         """
         from evenhand.bandit import changes
 
-        return changes.make(self._record, change, clock(now))
+        received.close(self._record, at := clock(now))
+        return changes.make(self._record, change, at)
 
-    def plan(self, change: ChangeRecord) -> Plan:
+    def plan(self, change: ChangeRecord, *, now: float | None = None) -> Plan:
         """What a change would do; nothing changes.
 
         Args:
             change: as of `change`.
+            now: seconds since the epoch; None for the computer's clock.
 
         Returns:
             Whether anything would change, what each arm and group would be promised, and whose promise would begin; and
@@ -448,6 +450,7 @@ class Bandit:
         """
         from evenhand.bandit.audit import effects
 
+        received.close(self._record, clock(now))
         return effects.planned_with_effect(self._record, change)
 
     def add(self, arm: str, *, now: float | None = None, **values: Any) -> None:

@@ -45,7 +45,7 @@ def _of_line(line: Line, present: list[Line]) -> Iterator[str]:
     missing = re.search(r"The rewards of ([\d,]+) of its ([\d,]+) plays are missing", said)
     if missing and (_number(missing[1]), _number(missing[2])) != (line.pending + line.lost, line.all_plays):
         yield f"others are missing: {said}"
-    if ("could play in" in said) != (line.available is not None and line.available < 0.995 and not line.retired):
+    if ("It could play in" in said) != (line.available is not None and line.available < 0.995 and not line.retired):
         yield f"was available in {line.available}: {said}"
     if line.plays < 0 or line.rounds < 0 or line.since + line.rounds < line.rounds:
         yield f"has {line.plays} plays in {line.rounds} rounds"
@@ -91,7 +91,7 @@ def _of_numbers(audit: Audit, health: AllocationHealth, present: list[Line]) -> 
     owed = [line.deficit for line in present if line.deficit is not None]
     owed += [line.owed for line in audit.bounds if line.kind != "arm" and line.at_least > 0.0]
     waits = re.search(
-        r"(?:^|[.;] )([^.;]* in the segment [^.;]*) is owed ([\d.,e+]+) plays?, which wait", audit.verdict
+        r"(?:^|[.;] )([^.;]* in the segment [^.;]*) is owed ([\d.,e+]+) plays?(?:, which wait|\.$)", audit.verdict
     )
     if waits and audit.furthest == waits[1]:
         owed.append(health.behind or 0.0)
