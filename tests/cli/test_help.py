@@ -91,6 +91,15 @@ def test_what_a_parameter_means_stands_beside_it_or_above() -> None:
     ]
 
 
+def test_help_needs_no_sources(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def nothing(function: object) -> str:
+        raise OSError("could not get source code")
+
+    monkeypatch.setattr("inspect.getsource", nothing)
+    assert cli.run(["glossary", "--help"]) == 0
+    assert "--json" in capsys.readouterr().out
+
+
 def test_a_shell_shows_what_options_mean() -> None:
     asked = {"_EVENHAND_COMPLETE": "complete_zsh", "_TYPER_COMPLETE_ARGS": "evenhand which --several"}
     command = [sys.executable, "-m", "evenhand.cli.main"]

@@ -109,7 +109,11 @@ def comments(function: Callable[..., Any]) -> dict[str, str]:
     """What the parameters of a function mean: the comment beside each, or where that is too long those above."""
     found: dict[str, str] = {}
     above: list[str] = []
-    for line in map(str.strip, inspect.getsource(function).splitlines()):
+    try:
+        lines = inspect.getsource(function).splitlines()
+    except OSError:  # installed without sources
+        return {}
+    for line in map(str.strip, lines):
         if line.startswith(")"):
             break
         if line.startswith("# "):

@@ -6,9 +6,8 @@ import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Option
 
@@ -21,30 +20,15 @@ if TYPE_CHECKING:
 
 BOLD = "\x02", "\x03"  # around the best, until the markup is known
 LATEX = {"±": r"$\pm$", "η": r"$\eta$", "α": r"$\alpha$", "γ": r"$\gamma$", "δ": r"$\delta$", "ε": r"$\epsilon$"}
-
-
-class Format(StrEnum):
-    """Markup of a table."""
-
-    MARKDOWN = "markdown"
-    LATEX = "latex"
-    CSV = "csv"
-
-
-class Content(StrEnum):
-    """What a table shows."""
-
-    MEASURES = "measures"
-    SHARES = "shares"
-    DIFFERENCES = "differences"
-    CHOICES = "choices"
+Format = Literal["markdown", "latex", "csv"]
+Content = Literal["measures", "shares", "differences", "choices"]
 
 
 def table(
     results: Path,  # folder that `evenhand simulate` or `evenhand sweep` wrote
     # measures by policy, shares of the arms by policy, paired differences, or the choices of a sweep
-    show: Content = Content.MEASURES,
-    markup: Annotated[Format, Option("--format")] = Format.MARKDOWN,  # markup of the table
+    show: Content = "measures",
+    markup: Annotated[Format, Option("--format")] = "markdown",  # markup of the table
     against: Annotated[str | None, Option(metavar="LABEL")] = None,  # policy for the differences; the first by default
     measure: list[str] | None = None,  # only this measure; can be repeated
     policy: Annotated[list[str] | None, Option(metavar="LABEL")] = None,  # only this policy; can be repeated
@@ -68,7 +52,7 @@ def table(
     else:
         rows = frame(Results.load(results), show, against)
     rows = _chosen(_chosen(rows, "measure", measure), "policy", policy)
-    if markup is Format.CSV:
+    if markup == "csv":
         rows.drop(columns=["best", "label"], errors="ignore").to_csv(sys.stdout, index=False, float_format="%.10g")
     else:
         print(marked_up(rows, markup, interval))
@@ -88,15 +72,15 @@ def frame(results: Results, show: Content, against: str | None = None) -> pd.Dat
 
     from evenhand.inference.means import student
 
-    if show is Content.CHOICES:
+    if show == "choices":
         raise EvenhandError("--show choices is of a sweep; these are the results of one simulation")
     labels = {name: measure.label for name, measure in results.measures.items()}
-    if show is Content.DIFFERENCES:
+    if show == "differences":
         found = results.differences(against)
         return found.assign(label=found["measure"].map(labels))
     final, rows, reach = results.final(), [], student(results.information["lanes"])
     for label, measures in final.items():
-        if show is Content.MEASURES:
+        if show == "measures":
             for name in (name for name in measures if name in labels):
                 rows.append({"policy": label, "measure": name, "label": labels[name], **measures[name]})
                 rows[-1]["best"] = label in best(results, name)
@@ -143,11 +127,11 @@ def frame_of_sweep(folder: Path, show: Content, against: str | None = None) -> p
     from evenhand.studies.results import SweepResults
 
     results = SweepResults.load(folder)
-    if show is Content.CHOICES:
+    if show == "choices":
         return results.choices()
-    if show is Content.SHARES:
+    if show == "shares":
         raise EvenhandError("--show shares is of one simulation; `SweepResults.results(number)` has those of a setting")
-    if show is Content.DIFFERENCES:
+    if show == "differences":
         found = results.differences(against or results.units[0].label).drop(columns="stderr")
     else:
         found = results.summary()
@@ -164,17 +148,17 @@ def marked_up(rows: pd.DataFrame, markup: Format, interval: bool = False) -> str
     from tabulate import tabulate
 
     text = _wide(rows, interval).astype(str)
-    if markup is Format.MARKDOWN:
+    if markup == "markdown":
         text = text.map(lambda cell: cell.replace(BOLD[0], "**").replace(BOLD[1], "**"))
     words = ("measure", "arm", "policy", "promises")
     made: str = tabulate(
         text.to_numpy().tolist(),
         headers=[str(name) for name in text.columns],
-        tablefmt="github" if markup is Format.MARKDOWN else "latex_booktabs",
+        tablefmt="github" if markup == "markdown" else "latex_booktabs",
         disable_numparse=True,
         colalign=["left" if name in words else "right" for name in text.columns],
     )
-    if markup is Format.MARKDOWN:
+    if markup == "markdown":
         return made
     made = made.replace(BOLD[0], r"\textbf{").replace(BOLD[1], "}")
     for letter, command in LATEX.items():
