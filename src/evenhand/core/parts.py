@@ -10,7 +10,7 @@ import importlib
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from functools import partial, wraps
+from functools import cache, partial, wraps
 from types import FunctionType
 from typing import Any, TypeVar
 
@@ -19,7 +19,7 @@ import numpy as np
 
 from evenhand.core.errors import ConfigurationError, EvenhandError, StateError, nearest, shown
 from evenhand.core.late import changed
-from evenhand.core.state import PerLane
+from evenhand.core.state import PerLane, fields_of
 
 #: The modules in which the parts of each slot are defined, loaded when a kind of the slot is first asked for.
 HOMES: dict[str, tuple[str, ...]] = {
@@ -260,7 +260,7 @@ def plain(part: object) -> Any:
         >>> plain(TopM(plays=2))
         {'kind': 'top_m', 'plays': 2, 'ties': 'first'}
     """
-    if attrs.has(type(part)) or isinstance(part, Part):
+    if isinstance(part, Part) or _has_fields(type(part)):
         arguments = {name: plain(getattr(part, one.name)) for name, one in parameters_of(type(part)).items()}
         return _kind(type(part)) | arguments
     if isinstance(part, PerLane):
@@ -312,6 +312,9 @@ def class_of(
     return kinds(slot)[kind], arguments
 
 
+_has_fields: Callable[[type], bool] = cache(attrs.has)  # which looks at the bases of a class, too
+
+
 def rules_of(part: Part | None) -> Any:
     """The rules of a part; None for a class that only inherits them."""
     return part.rules() if part is not None and "rules" in vars(type(part)) else None
@@ -319,8 +322,7 @@ def rules_of(part: Part | None) -> Any:
 
 def parameters_of(cls: type) -> dict[str, attrs.Attribute[Any]]:
     """The arguments of a part's class, by the names that the constructor takes."""
-    fields = attrs.fields(cls) if attrs.has(cls) else ()  # a class without parameters need not be attrs'
-    return {parameter.alias: parameter for parameter in fields if parameter.init}
+    return {parameter.alias: parameter for parameter in fields_of(cls) if parameter.init}
 
 
 def _value(parameter: attrs.Attribute[Any], value: object, importing: Callable[[str], object] | None) -> Any:

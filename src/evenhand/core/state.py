@@ -283,14 +283,20 @@ def changed_at(places: Mask, new: T, old: T) -> T:
     return new
 
 
+def _fields_of(cls: type) -> tuple[Any, ...]:
+    """The fields of a class of parts; none for another one, which need not be attrs'."""
+    return attrs.fields(cls) if attrs.has(cls) else ()
+
+
+fields_of: Callable[[type], tuple[Any, ...]] = cache(_fields_of)
+
+
 def for_lanes(part: T, lanes: slice, keep: bool = False) -> T:
     """A copy of a part in which every `PerLane` parameter is cut to the given lanes."""
     if isinstance(part, PerLane):
         return part[lanes] if keep else np.asarray(part)[lanes]  # type: ignore[return-value]
-    if not attrs.has(type(part)):
-        return part
     changes: dict[str, Any] = {}
-    for parameter in attrs.fields(type(part)):  # type: ignore[arg-type]
+    for parameter in fields_of(type(part)):
         value = getattr(part, parameter.name)
         new = for_lanes(value, lanes, keep)
         if parameter.init and new is not value:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -39,6 +39,8 @@ from evenhand.features.partition import Partition
 from evenhand.policy.custom_merit import MeritLike, as_merit
 from evenhand.policy.merit import Merit
 
+#: The random streams of a strand.
+ORDER, REWARDS, AVAILABLE, LATE, FREE, CONTEXTS = range(6)
 DRAWN_AHEAD = 100_000  # numbers drawn at a time: enough to make calls cheap, few enough for the cache
 
 
@@ -263,7 +265,7 @@ class Environment(Part):
         """Whether rewards have a finite range."""
         return self.range is not None
 
-    @property
+    @cached_property
     def unit(self) -> Unit | None:
         """The user's unit of reward; None if rewards are in [0, 1] already, or their range is not known."""
         if self.range is None or (self.range[0] >= 0.0 and self.range[1] <= 1.0):
@@ -509,10 +511,9 @@ class Strand:
         self._shape = lanes.stop - lanes.start, environment.arms
         self._random = environment.feedback.traits.random
         self._contexts = environment.contexts
-        streams = list(map(np.random.default_rng, seed.spawn(5 if self._contexts is None else 6)))
-        order, self.reward_stream, self.available_stream, self.late_stream, self._free = streams[:5]
-        self._context_stream = streams[-1]
-        self._rows = self._order(order)
+        self._seeds = seed.spawn(6)
+        self.stream = cache(lambda place: np.random.default_rng(self._seeds[place]))
+        self._rows = self._order()
 
     def draw(self, start: int, stop: int) -> tuple[NDArray[Any] | None, ...]:
         """Rewards, availability and chance of some rounds, each (rounds, lanes, arms), means and contexts."""
@@ -520,8 +521,8 @@ class Strand:
         if self._contexts is None:
             return self.draw_rewards(start, stop), *rest, None, None, None
         rows = self._places(start, stop)
-        context = self._contexts.draw(self._context_stream, rows, *self._shape)
-        rewards, means = self._given(self.reward_stream, context, rows)
+        context = self._contexts.draw(self.stream(CONTEXTS), rows, *self._shape)
+        rewards, means = self._given(self.stream(REWARDS), context, rows)
         return rewards, *rest, means, *context
 
     def _given(self, rng: np.random.Generator, context: Context, rows: NDArray[np.intp]) -> tuple[NDArray[Any], Array]:
@@ -539,15 +540,15 @@ class Strand:
 
     def draw_rewards(self, start: int, stop: int) -> NDArray[Any]:
         """What each arm would earn in some rounds, (rounds, lanes, arms)."""
-        return self.rewards.draw(self.reward_stream, self._places(start, stop), self._shape[0])
+        return self.rewards.draw(self.stream(REWARDS), self._places(start, stop), self._shape[0])
 
     def draw_available(self, start: int, stop: int) -> Mask | None:
         """Who can play in some rounds, (rounds, lanes, arms); None: all."""
-        return self.availability.draw(self.available_stream, self._places(start, stop), self._shape[0])
+        return self.availability.draw(self.stream(AVAILABLE), self._places(start, stop), self._shape[0])
 
     def draw_chance(self, start: int, stop: int) -> Array | None:
         """Uniform numbers for the feedback of some rounds, (rounds, lanes, arms); None: it needs none."""
-        return self.late_stream.random((stop - start, *self._shape)) if self._random else None
+        return self.stream(LATE).random((stop - start, *self._shape)) if self._random else None
 
     def _places(self, start: int, stop: int) -> NDArray[np.intp]:
         """The rows of the log that the rounds replay."""
@@ -557,20 +558,20 @@ class Strand:
         """Rewards and chance of the pulls before round 1, each (1, lanes, arms)."""
         rows = np.zeros((1, 1), dtype=np.intp)
         if self._contexts is None:
-            rewards = self.rewards.draw(self._free, rows, self._shape[0])
+            rewards = self.rewards.draw(self.stream(FREE), rows, self._shape[0])
         else:
-            context = self._contexts.draw(self._free, rows, *self._shape)
-            rewards = self._given(self._free, context, rows)[0]
-        return rewards, self._free.random((1, *self._shape)) if self._random else None
+            context = self._contexts.draw(self.stream(FREE), rows, *self._shape)
+            rewards = self._given(self.stream(FREE), context, rows)[0]
+        return rewards, self.stream(FREE).random((1, *self._shape)) if self._random else None
 
-    def _order(self, rng: np.random.Generator) -> NDArray[np.intp] | None:
+    def _order(self) -> NDArray[np.intp] | None:
         """The rows of the log in the order of each lane, (rows, lanes); None for all in the order of the log."""
         logs = [one for one in (self.rewards, self._contexts) if one is not None and one.rows is not None]
         number = logs[0].rows if logs else None
         if number is None or not any(log.shuffled for log in logs):
             return None
         rows = np.broadcast_to(np.arange(number, dtype=np.int32), (self._shape[0], number))
-        return rng.permuted(rows, axis=1).T
+        return self.stream(ORDER).permuted(rows, axis=1).T
 
 
 def _side_by_side(strands: Sequence[Any]) -> Any:

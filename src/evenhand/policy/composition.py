@@ -7,7 +7,6 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, TypeAlias
 
-import attrs
 import numpy as np
 from attrs import field
 from numpy.typing import NDArray
@@ -30,6 +29,7 @@ from evenhand.core.state import (
     Tally,
     Unit,
     changed_at,
+    fields_of,
     grown,
     rows,
 )
@@ -768,14 +768,12 @@ def _full(held: Mask, available: Mask, plays: int) -> Mask:
 def _has_rows(part: Any) -> bool:
     if isinstance(part, np.ndarray):
         return part.ndim > 1
-    if not attrs.has(type(part)):
-        return False
-    return any(_has_rows(getattr(part, parameter.name)) for parameter in attrs.fields(type(part)))
+    return any(_has_rows(getattr(part, parameter.name)) for parameter in fields_of(type(part)))
 
 
 def parts_in(part: Any) -> Iterator[PolicyPart]:
     """All parts that a part is made of, however deep inside."""
-    for parameter in attrs.fields(type(part)) if attrs.has(type(part)) else ():
+    for parameter in fields_of(type(part)):
         value = getattr(part, parameter.name)
         if isinstance(value, PolicyPart):
             yield value

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-import attrs
 import numpy as np
 from annotated_types import MinLen
 from attrs import field, frozen
@@ -17,7 +16,7 @@ from numpy.typing import NDArray
 
 from evenhand.core.errors import ConfigurationError, EvenhandError, StateError
 from evenhand.core.parts import build, plain
-from evenhand.core.state import PerLane, Unit
+from evenhand.core.state import PerLane, Unit, fields_of
 from evenhand.environment.world import Environment
 from evenhand.judgement.keeping import keeping_of
 from evenhand.messages.changes import From
@@ -168,8 +167,8 @@ def lane_rows(*parts: Any) -> list[int]:
     for part in parts:
         if isinstance(part, PerLane):
             rows.append(part.shape[0])
-        elif attrs.has(type(part)):
-            rows += lane_rows(*(getattr(part, parameter.name) for parameter in attrs.fields(type(part))))
+        else:
+            rows += lane_rows(*(getattr(part, parameter.name) for parameter in fields_of(type(part))))
     return rows
 
 

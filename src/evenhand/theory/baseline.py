@@ -78,7 +78,7 @@ class Baseline:
         cut: dict[str, Any] = {}
         for names, axes in ((BY_ARM, 2), (BY_LANE, 1)):
             cut |= {name: getattr(self, name)[lanes] for name in names if np.ndim(getattr(self, name)) == axes}
-        return attrs.evolve(self, **cut)
+        return attrs.evolve(self, **cut) if cut else self
 
 
 def baseline_of(policy: Policy, environment: Environment, label: str = "", within: Array | None = None) -> Baseline:

@@ -527,7 +527,9 @@ def test_each_loop_has_to_pay(monkeypatch: pytest.MonkeyPatch, blocks: list[int]
     assert len(blocks) == 2
 
 
-def test_draws_that_are_not_numpys_are_left_to_numpy(monkeypatch: pytest.MonkeyPatch, blocks: list[int]) -> None:
+def test_draws_that_are_not_numpys_are_left_to_numpy(
+    monkeypatch: pytest.MonkeyPatch, blocks: list[int], fresh: dict[str, float]
+) -> None:
     assert trusted.trusted()
     monkeypatch.setattr(trusted, "trusted", lambda: False)
     played(monkeypatch, "compiled", thompson(), WORLDS["awake"])

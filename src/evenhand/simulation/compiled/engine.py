@@ -7,6 +7,7 @@ import importlib.util
 import os
 from collections.abc import Callable
 from contextlib import nullcontext
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ from evenhand.core.state import Array, Mask, State
 from evenhand.core.streams import STRAND, Streams
 from evenhand.environment.feedback import FeedbackRules
 from evenhand.environment.rewards import RewardRules
-from evenhand.environment.world import DRAWN_AHEAD, Strand, World
+from evenhand.environment.world import AVAILABLE, DRAWN_AHEAD, LATE, REWARDS, Strand, World
 from evenhand.policy.composition import Policy
 from evenhand.policy.rules import PolicyRules
 from evenhand.simulation.compiled import rules
@@ -65,10 +66,8 @@ KEPT = 50_000
 
 #: Seconds that NumPy would have taken for what each loop could have played in this process.
 _seconds = dict.fromkeys((GENERAL, PLAIN, BOUNDS), 0.0)
-#: The loops that this process has used.
+#: The loops that this process has called, so that they are compiled.
 _loaded: set[str] = set()
-#: Those that it has called, so that they are compiled.
-_called: set[str] = set()
 
 
 @aside
@@ -87,128 +86,120 @@ def engine(
     whatever it can do (``compiled``). The results are the same.
     """
     choice = validate.one_of(CHOICE, os.environ.get(CHOICE, "auto"), CHOICES)
-    if choice == "numpy" or not (_installed(choice) and _able(policy, world, recorder)):
+    if choice == "numpy" or not _installed(choice):
         return None
-    unit, block = world.environment.unit, (world.lanes, world.environment.arms)
-    given: PolicyRules = rules_of(policy)
-    numbers = rules.rules_for(given, block, 1.0 if unit is None else unit.width)
+    given: PolicyRules | None = rules_of(policy)
+    if given is None or not _able(policy, given, world, recorder):
+        return None
+    unit = world.environment.unit
+    numbers = rules.rules_for(given, (world.lanes, world.environment.arms), 1.0 if unit is None else unit.width)
     loop = _loop(given, numbers, world, recorder)
     if choice == "auto" and not _pays(loop, world):
         return None
-    if loop not in _loaded and not _kept(loop):
-        tick(COMPILING)
-    with interrupts_wait():  # the first call compiles
-        from evenhand.simulation.compiled.trusted import trusted
+    if loop not in _loaded:
+        if not _kept(loop):
+            tick(COMPILING)
+        with interrupts_wait():  # what is tried is compiled
+            from evenhand.simulation.compiled.trusted import trusted
 
-        if not trusted():
-            return None
-    _loaded.add(loop)
+            if not trusted():
+                return None
     return Engine(given, numbers, loop, world, recorder, state, rng)
 
 
+@dataclass(frozen=True, eq=False)
 class Engine:
     """Plays the rounds of a block compiled, strand after strand; results and state are those that NumPy would have."""
 
-    def __init__(
-        self,
-        policy: PolicyRules,
-        numbers: rules.Rules,
-        loop: str,
-        world: World,
-        recorder: MetricRecorder,
-        state: State,
-        rng: np.random.Generator,
-    ) -> None:
-        """See the class."""
-        self._world, self._recorder, self._state = world, recorder, state
-        self._policy, self._rules, self._loop = policy, numbers, loop
-        streams = rng.strands if isinstance(rng, Streams) else [(rng, slice(0, world.lanes))]
-        self._streams = [own for own, _ in streams]
+    policy: PolicyRules
+    rules: rules.Rules
+    loop: str
+    world: World
+    recorder: MetricRecorder
+    state: State
+    rng: np.random.Generator
 
     def play(self, rounds: NDArray[np.int64], tick: Callable[[int], None]) -> None:
         """Play all rounds, up to and including the last checkpoint."""
-        world, horizon, done = self._world, int(rounds[-1]), 0
-        for strand, own in zip(world.strands, self._streams, strict=True):
-            lanes = strand.lanes.stop - strand.lanes.start
-            before = done * horizon
-            numbers = rules.for_strand(self._rules, strand.lanes)
-            run = _Run(self._policy, numbers, self._loop, world, self._recorder, strand, own, rounds)
+        world, horizon = self.world, int(rounds[-1])
+        streams = self.rng.strands if isinstance(self.rng, Streams) else [(self.rng, slice(0, world.lanes))]
+        for strand, (own, lanes) in zip(world.strands, streams, strict=True):
+            run = _Run(self, strand, own, rounds)
             for stop in run.stops():
                 run.play(stop)
-                tick((before + lanes * stop) // world.lanes)
-            done += lanes
-            run.leave(self._state)
-        self._state.round = horizon
+                tick((lanes.start * horizon + (lanes.stop - lanes.start) * stop) // world.lanes)
+            run.leave(self.state)
+        self.state.round = horizon
 
 
 class _Run:
     """The lanes that share random streams, as the kernel sees them."""
 
-    def __init__(
-        self,
-        policy: PolicyRules,
-        numbers: rules.Rules,
-        loop: str,
-        world: World,
-        recorder: MetricRecorder,
-        strand: Strand,
-        own: np.random.Generator,
-        rounds: NDArray[np.int64],
-    ) -> None:
+    def __init__(self, engine: Engine, strand: Strand, own: np.random.Generator, rounds: NDArray[np.int64]) -> None:
         from evenhand.simulation.compiled.generator import words_of
 
-        environment, lanes, arms = world.environment, strand.lanes.stop - strand.lanes.start, world.environment.arms
-        self._policy, self._strand, self._rounds, self._recorder = policy, strand, rounds, recorder
+        policy, recorder, environment = engine.policy, engine.recorder, engine.world.environment
+        lanes, arms, horizon = strand.lanes.stop - strand.lanes.start, environment.arms, int(rounds[-1])
+        self._policy, self._loop, self._recorder, self._rounds = policy, engine.loop, recorder, rounds
+        self._strand, self._own, self._begins = strand, own, _phases(policy, horizon)
+        self._rules = rules.for_strand(engine.rules, strand.lanes)
         self._feedback: FeedbackRules = rules_of(environment.feedback)
-        self._generators = own, strand.reward_stream, strand.available_stream, strand.late_stream
-        self._streams = np.array([words_of(one) for one in self._generators])
-        block = world.lanes, arms
-        self._begins = _phases(policy, int(rounds[-1]))
-        self._rules, self._loop = numbers, loop
         measured = {type(metric) for metric, _ in recorder.metrics}
         trials = policy.score.kind in DRAWN and not _binary(environment.rewards)
         remembered = MaxViolation in measured, AdversarialRegret in measured
-        self._counts = rules.counts_for(self._rules, lanes, _at_once(policy, world), trials, *remembered)
-        self._holds = rules.holds_for(policy.hold, arms, lanes)
-        self._plans = rules.plans_for(policy.schedule, arms, lanes)
-        self._weights = rules.weights_for(policy.score.weights, arms, lanes, int(rounds[-1]))
-        best = np.argmax(np.broadcast_to(environment.means, block)[strand.lanes], axis=-1)
-        if self._feedback.best is not None:
-            best[:] = self._feedback.best
-        self._arrivals = rules.arrivals_for(self._feedback, best, int(rounds[-1]))
-        shares = policy.fairness.merit is not None or _by_merit(recorder)
-        self._scratch = rules.scratch_for(arms, lanes, policy.plays, shares)
+        self._counts = rules.counts_for(self._rules, lanes, _at_once(policy, engine.world), trials, *remembered)
+        by_merit = _by_merit(recorder)
+        self._scratch = rules.scratch_for(arms, lanes, policy.plays, by_merit or policy.fairness.merit is not None)
         checkpoints = min(len(rounds), max(1, KEPT // (lanes * arms)))
         self._kept = rules.kept_for(lanes, arms, checkpoints, hindsight=remembered[1])
-        self._world = self._world_of(world, recorder, block)
+        self._streams = np.zeros((4, 5), dtype=np.uint64)  # of those that the kernel does not draw from: nothing
+        self._streams[rules.POLICY] = words_of(own)
+        self._world = self._world_of(engine.world, by_merit)
         self._row, self._done, self._recorded = 0, 0, 0
+        if self._loop == GENERAL:
+            self._holds = rules.holds_for(policy.hold, arms, lanes)
+            self._plans = rules.plans_for(policy.schedule, arms, lanes)
+            self._weights = rules.weights_for(policy.score.weights, arms, lanes, horizon)
+            best = np.argmax(np.broadcast_to(environment.means, (engine.world.lanes, arms))[strand.lanes], axis=-1)
+            if self._feedback.best is not None:
+                best[:] = self._feedback.best
+            self._arrivals = rules.arrivals_for(self._feedback, best, horizon)
 
-    def _world_of(self, world: World, recorder: MetricRecorder, block: tuple[int, int]) -> rules.World:
-        from evenhand.simulation.compiled.generator import jumps, limits
+    def _world_of(self, world: World, by_merit: bool) -> rules.World:
+        from evenhand.simulation.compiled.generator import jumps, limits, words_of
 
-        strand, environment = self._strand, world.environment
-        shape, everybody = (strand.lanes.stop - strand.lanes.start, block[1]), slice(None)
+        strand, environment, baseline = self._strand, world.environment, self._recorder.run.baseline
+        arms, block, shape = environment.arms, (world.lanes, environment.arms), self._scratch.score.shape[::-1]
         earning: RewardRules | None = rules_of(strand.rewards)
         biased = self._feedback.quantile is not None and environment.feedback.traits.biased
         chances = None if earning is None or biased else earning.chances
-        awake, none = rules_of(strand.availability), np.empty((0, 0), dtype=np.uint64)
-        baseline, unit, by_merit = recorder.run.baseline, environment.unit, _by_merit(recorder)
-        own, reward, _, late = (int(words[2]) << 64 | int(words[3]) for words in self._streams)
-        numbers = [*range(1, block[1] + 1), block[1]]
+        awake, late, unit = rules_of(strand.availability), self._feedback.kind == "random", environment.unit
+        if chances is not None:
+            self._streams[rules.REWARDS] = words_of(strand.stream(REWARDS))
+        if awake is not None:
+            self._streams[rules.AWAKE] = words_of(strand.stream(AVAILABLE))
+        if late:
+            self._streams[rules.LATE] = words_of(strand.stream(LATE))
+        own, reward, _, delay = (int(words[2]) << 64 | int(words[3]) for words in self._streams)
+        steps, no_words, none = [*range(1, arms + 1), arms], np.empty((0, 0), dtype=np.uint64), np.empty((0, 0))
+
+        def of_arms(values: Any, wanted: bool = True) -> Array:
+            return rules.by_arm(0.0 if values is None else values, block, strand.lanes) if wanted else none
+
         return rules.World(
-            limits=none if chances is None else limits(rules.by_arm(chances, shape, everybody)),
-            awake=none if awake is None else limits(rules.by_arm(awake, shape, everybody)),
-            steps=jumps(reward, numbers),
-            late_steps=jumps(late, numbers),
-            ties=jumps(own, [block[1]]),
+            limits=no_words if chances is None else limits(rules.by_arm(chances, shape)),
+            awake=no_words if awake is None else limits(rules.by_arm(awake, shape)),
+            steps=jumps(reward, steps),
+            late_steps=jumps(delay, steps) if late else no_words,
+            ties=jumps(own, [arms]) if self._policy.ties == "random" else no_words,
             sleeping=environment.availability.traits.sleeping,
             scaled=unit is not None,
             low=0.0 if unit is None else unit.low,
             width=1.0 if unit is None else unit.width,
-            by_set=np.empty((0, 0)) if baseline.by_set is None else rules.own(baseline.by_set),
-            promised=rules.by_arm(0.0 if baseline.fractions is None else baseline.fractions, block, strand.lanes),
-            deserved=rules.by_arm(baseline.deserved, block, strand.lanes) if by_merit else np.empty((0, 0)),
-            gains=rules.by_arm(baseline.gains, block, strand.lanes) if by_merit else np.empty((0, 0)),
+            by_set=none if baseline.by_set is None else rules.own(baseline.by_set),
+            promised=of_arms(baseline.fractions, self._counts.worst.size > 0),
+            deserved=of_arms(baseline.deserved, by_merit),
+            gains=of_arms(baseline.gains, by_merit),
         )
 
     def stops(self) -> list[int]:
@@ -226,21 +217,13 @@ class _Run:
 
     def play(self, stop: int) -> None:
         """Play on, up to and including a round."""
-        with nullcontext() if self._loop in _called else interrupts_wait():  # the first call compiles
+        given = self._rules, self._world, self._counts, *(self._parts(stop) if self._loop == GENERAL else ())
+        now = self._draws(stop), self._scratch, self._kept, self._streams, self._rounds[self._recorded :]
+        with nullcontext() if self._loop in _loaded else interrupts_wait():  # the first call compiles
             from evenhand.simulation.compiled import kernel
 
-            rounds = stop - self._done
-            self._holds = rules.with_sizes(self._holds, self._policy.hold, rounds)
-            self._arrivals = rules.with_room(self._arrivals, rounds * self._scratch.scale.size * self._policy.plays)
-            phase = rules.phase_for(self._policy, self._done + 1, self._rules.arms)
-            if phase.restarts and self._holds.coins:
-                self._toss(phase.delay)
-            ours = self._rules, self._world, self._counts
-            more = self._holds, self._weights, phase, self._plans, self._arrivals
-            now = self._draws(stop), self._scratch, self._kept, self._streams, self._rounds[self._recorded :]
-            given = (*ours, *more, *now) if self._loop == GENERAL else (*ours, *now)
-            self._row = getattr(kernel, self._loop)(*given, self._row, self._done)
-        _called.add(self._loop)
+            self._row = getattr(kernel, self._loop)(*given, *now, self._row, self._done)
+        _loaded.add(self._loop)
         self._done = stop
         if self._row == len(self._kept.pulls) or stop == self._rounds[-1]:
             kept, rows = self._kept, slice(0, self._row)
@@ -251,22 +234,31 @@ class _Run:
             self._recorder.record_strand(self._strand.lanes, self._rounds, self._recorded, *sums, memories)
             self._row, self._recorded = 0, self._recorded + self._row
 
+    def _parts(self, stop: int) -> tuple[Any, ...]:
+        """What only the general loop reads, with room for the next rounds."""
+        rounds = stop - self._done
+        self._holds = rules.with_sizes(self._holds, self._policy.hold, rounds)
+        self._arrivals = rules.with_room(self._arrivals, rounds * self._scratch.playing.size)
+        phase = rules.phase_for(self._policy, self._done + 1, self._rules.arms)
+        if phase.restarts and self._holds.coins:
+            self._toss(phase.delay)
+        return self._holds, self._weights, phase, self._plans, self._arrivals
+
     def _toss(self, delay: float) -> None:
         """The rounds without a marker before the first of a phase; see `evenhand.policy.hold.RandomEnds`."""
         from evenhand.simulation.compiled.generator import put_back, words_of
 
-        put_back(self._generators[0], self._streams[0].tolist())
-        past = self._generators[0].geometric(1.0 / (2.0 * delay), self._holds.left.size) - 1.0
+        put_back(self._own, self._streams[rules.POLICY].tolist())
+        past = self._own.geometric(1.0 / (2.0 * delay), self._holds.left.size) - 1.0
         self._holds.left[:] = np.minimum(past, 2.0 * delay - 1.0)
-        self._streams[0] = words_of(self._generators[0])
+        self._streams[rules.POLICY] = words_of(self._own)
 
     def _draws(self, stop: int) -> rules.Draws:
         """What is drawn outside of the kernel for the next rounds."""
         index, span = self._policy.score, (self._done, stop)
         times = np.arange(self._done + 1.0, stop + 1.0)
-        growth = np.zeros_like(times)
-        if index.growth is not None:
-            growth[:] = index.growth(times, self._rules.arms)
+        growth = 0.0 if index.growth is None else index.growth(times, self._rules.arms)
+        growth = rules.own(np.asarray(growth, dtype=float)) if np.ndim(growth) else np.full(len(times), growth)
         table: NDArray[Any] = np.empty((0, 0, 0))
         if not self._world.limits.size:
             table = self._strand.draw_rewards(*span)
@@ -290,7 +282,7 @@ class _Run:
         return np.array(quantile(level, arms, rewards.reshape(-1)), dtype=float).reshape(shape)
 
     def leave(self, state: State) -> None:
-        """Write down what was counted, and let the generators go on where the kernel has stopped."""
+        """Write down what was counted, and let the policy's generator go on where the kernel has stopped."""
         from evenhand.simulation.compiled.generator import put_back
 
         lanes, tally, counts = self._strand.lanes, state.tally, self._counts
@@ -300,8 +292,7 @@ class _Run:
             state.index.successes[lanes] = counts.successes.T
         if self._policy.score.weights is not None:
             self._leave_weights(state)
-        for generator, words in zip(self._generators, self._streams.tolist(), strict=True):
-            put_back(generator, words)
+        put_back(self._own, self._streams[rules.POLICY].tolist())
 
     def _leave_weights(self, state: State) -> None:
         """Write down from what the weights of the next round are made."""
@@ -362,12 +353,10 @@ def _loop(policy: PolicyRules, numbers: rules.Rules, world: World, recorder: Met
     return BOUNDS if rules.by_bounds(numbers, world.environment.availability.traits.sleeping) else PLAIN
 
 
-def _able(policy: Policy, world: World, recorder: MetricRecorder) -> bool:
-    """Whether every part has rules that the kernel can play together."""
-    rules: PolicyRules | None = rules_of(policy)
+def _able(policy: Policy, rules: PolicyRules, world: World, recorder: MetricRecorder) -> bool:
+    """Whether the kernel can play all parts together."""
     return (
-        rules is not None
-        and world.environment.contexts is None
+        world.environment.contexts is None
         and not (rules.ties == "random" and policy.index.traits.random)  # whose draws would be in another order
         and not (rules.hold.lasts and policy.by_lane)  # which draws for lanes that hold, too
         and not (rules.schedule.lengths and (world.environment.availability.traits.sleeping or rules.hold.lasts))
