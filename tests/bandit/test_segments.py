@@ -16,6 +16,7 @@ from evenhand.bandit.replay import Recorder as Recorder
 from evenhand.bandit.replay import replay_alarm, replay_change, replay_decision, replay_memory, replay_rewards
 from evenhand.bandit.segments import Segments
 from evenhand.changes import AddArm, Promise, Redeclare, Retire
+from evenhand.evaluation import price
 from evenhand.features import Category, Flag, Number, Vector
 from evenhand.policy.segments import infeasible
 from tests.bandit.audit.contradictions import contradictions
@@ -240,6 +241,15 @@ def test_what_a_change_would_do_knows_what_is_owed_and_promised_in_segments(inde
         effect = bandit.plan(ending).effect
         assert effect is not None
         assert effect.text == ("The promises would cost nothing.", f"{NOTHING_OWED}.")
+
+
+def test_a_price_says_that_promises_in_segments_are_left_out() -> None:
+    bandit = Bandit(ARMS, "fucb", fractions=0.1, features=PEOPLE, segments="country")
+    live(bandit, 50)
+    left_out = "What is promised in segments is left out: these are prices of shares of all rounds alone."
+    assert left_out not in price(bandit, [0.1]).assumptions
+    bandit.promise({"mate": 0.3}, segment="FR")
+    assert left_out in price(bandit, [0.1]).assumptions
 
 
 def test_what_cannot_be_kept_by_the_frequencies_needs_attention() -> None:

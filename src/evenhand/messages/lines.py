@@ -87,7 +87,8 @@ class SegmentLine(Answer):
     rounds: int  # decided in it
     plays: tuple[int, ...]  # of each arm in these rounds
     promised: tuple[float, ...]  # share of these rounds that is promised to each arm in this segment alone; 0 for none
-    known: tuple[int, ...]  # rewards of these plays that arrived in time
+    # rewards of these plays that are known: those that arrived in time, and missing ones where these count as zero
+    known: tuple[int, ...]
     rewards: tuple[float, ...]  # their sum
 
 

@@ -235,6 +235,8 @@ def of_account(account: Account) -> Facts:
     if unknown:
         says.append(f"{unknown:,} of {int(plays.sum()):,} plays have no known reward: at the ends of the intervals "
                     "they earn the least or the most that is possible.")  # fmt: skip
+    if account.owed_within:
+        says.append("What is promised in segments is left out: these are prices of shares of all rounds alone.")
     names = tuple(name for name, there in zip(account.names, active, strict=True) if there)
     return Facts(
         "the allocation", names, means, low, high, account.limits, account.plays, Always(), account.words.unit,
