@@ -14,8 +14,8 @@ from evenhand.algorithms.build import PoliciesLike, PolicyLike, policies_of, sur
 from evenhand.core import streams, validate
 from evenhand.core.descriptions import complete, described
 from evenhand.core.errors import EvenhandError, Faults, number_of, shown
-from evenhand.core.state import ALL_AVAILABLE, for_lanes
-from evenhand.environment.world import Environment, EnvironmentLike, as_environment
+from evenhand.core.state import ALL_AVAILABLE, Array, State, for_lanes
+from evenhand.environment.world import Environment, EnvironmentLike, World, as_environment
 from evenhand.policy.composition import Policy
 from evenhand.simulation import held, parallel, segments
 from evenhand.simulation.compiled.engine import engine
@@ -142,11 +142,7 @@ def compare(
         True
     """
     kept = {} if kept is None else kept
-    validate.whole("horizon", horizon, high=validate.MOST)
-    validate.whole("lanes", lanes, high=validate.MOST)
-    validate.whole("seed", seed, low=0)
-    if validate.whole("jobs", jobs, low=-1) == 0:
-        raise EvenhandError("must be at least 1, or -1 for every core, got 0", "jobs")
+    _check_size(horizon, lanes, seed, jobs)
     faults, world = Faults(), as_environment(environment)
     measures = metrics_of(metrics, faults)
     named = policies_of(policies, surroundings_of(world, horizon), faults)
@@ -154,36 +150,17 @@ def compare(
         raise EvenhandError.together(faults)
     changes = changes_of(promises, world.names, horizon)
     drafts = {label: drafts_of(policy, world, changes, label) for label, policy in named.items()}
-    rounds = checkpoint_rounds(horizon, checkpoints, spacing)
     before = [change.round - 1 for change in changes if change.round > 1]
-    rounds = np.union1d(rounds, np.array(before, dtype=np.int64))
+    rounds = np.union1d(checkpoint_rounds(horizon, checkpoints, spacing), np.array(before, dtype=np.int64))
     check_can_run(world, named, horizon, lanes)
     stages = {label: [draft.checked(label, lanes) for draft in own] for label, own in drafts.items()}
     asked = {label: _chosen([stage.baseline for stage in own], measures) for label, own in stages.items()}
     measured = sum(len(chosen) for chosen, _ in asked.values())
-    running = parallel.processes(jobs)
-    _check_memory(len(rounds), lanes, world.arms, len(named), measured, running)
-    strands = streams.strand_seeds(seed, lanes)
-    missing = [label for label in named if label not in kept]
-    blocks = cut(lanes, world.arms, len(missing), running)
-    units: list[tuple[Any, ...]] = []
-    for label in missing:
-        for block in blocks:
-            cuts = [stage.for_lanes(block, keep=True) for stage in stages[label]]
-            own = cuts[0].policy, for_lanes(world, block, keep=True), cuts[0].baseline
-            seeds = strands[block.start // streams.STRAND : -(-block.stop // streams.STRAND)]
-            units.append((*own, block.stop - block.start, rounds, seeds, measures, cuts if changes else ()))
+    _check_memory(len(rounds), lanes, world.arms, len(named), measured, parallel.processes(jobs))
     if jobs != 1:
         parallel.carry(world, *named.values(), *measures)
-    parts = {label: JoinedResult(blocks) for label in missing}
-
-    def finished(number: int, block: PolicyResult) -> None:
-        label = missing[number // len(blocks)]
-        if (whole := parts[label].put(number % len(blocks), block)) is not None:
-            kept[label] = whole
-
-    if units:
-        parallel.run(run_block, units, [horizon] * len(units), jobs, progress, finished)
+    missing = {label: own for label, own in stages.items() if label not in kept}
+    _run_missing(missing, world, lanes, seed, rounds, measures, bool(changes), kept, jobs, progress)
     information = run_information(named, world, lanes, seed, rounds, measures, changes)
     for label in named:
         if ALLOWED in kept[label].curves:
@@ -201,6 +178,48 @@ def compare(
 
 
 complete(simulate, described(compare))
+
+
+def _check_size(horizon: int, lanes: int, seed: int, jobs: int) -> None:
+    """Refuse numbers that are none."""
+    validate.whole("horizon", horizon, high=validate.MOST)
+    validate.whole("lanes", lanes, high=validate.MOST)
+    validate.whole("seed", seed, low=0)
+    if validate.whole("jobs", jobs, low=-1) == 0:
+        raise EvenhandError("must be at least 1, or -1 for every core, got 0", "jobs")
+
+
+def _run_missing(
+    stages: Mapping[str, Sequence[Stage]],
+    world: Environment,
+    lanes: int,
+    seed: int,
+    rounds: NDArray[np.int64],
+    measures: Sequence[Metric],
+    changing: bool,
+    kept: MutableMapping[str, PolicyResult],
+    jobs: int,
+    progress: bool | None,
+) -> None:
+    """Run policies in blocks of lanes, and keep the result of each as soon as all its blocks are there."""
+    labels, strands = list(stages), streams.strand_seeds(seed, lanes)
+    blocks = cut(lanes, world.arms, len(labels), parallel.processes(jobs))
+    parts = {label: JoinedResult(blocks) for label in labels}
+    units: list[tuple[Any, ...]] = []
+    for label in labels:
+        for block in blocks:
+            cuts = [stage.for_lanes(block, keep=True) for stage in stages[label]]
+            own = cuts[0].policy, for_lanes(world, block, keep=True), cuts[0].baseline
+            seeds = strands[block.start // streams.STRAND : -(-block.stop // streams.STRAND)]
+            units.append((*own, block.stop - block.start, rounds, seeds, measures, cuts if changing else ()))
+
+    def finished(number: int, block: PolicyResult) -> None:
+        label = labels[number // len(blocks)]
+        if (whole := parts[label].put(number % len(blocks), block)) is not None:
+            kept[label] = whole
+
+    if units:
+        parallel.run(run_block, units, [int(rounds[-1])] * len(units), jobs, progress, finished)
 
 
 def run_setup(setup: Setup, **options: Any) -> Results:
@@ -256,11 +275,7 @@ def _run(
     within = recorder.run.within = segments.started(environment, lanes)
     later = Stages(stages, lanes, state, recorder, within)
     policy = later.after(0, policy)
-    plays = state.tally.pulls
-    if policy.schedule.traits.free:
-        plays = np.zeros_like(state.tally.pulls)
-        state.tally.pulls += 1.0
-        policy.observe(state, world.free_pull(), rng)
+    plays = _counted(policy, state, world, rng)
     compiled = None if stages or within is not None else engine(policy, world, recorder, state, rng, tick)
     if compiled is not None:
         compiled.play(rounds, tick)
@@ -285,15 +300,28 @@ def _run(
             allowed.append(policy.allowance(state.arms, stop, state))
         policy = later.after(stop, policy)
         tick(stop)
-    with np.errstate(invalid="ignore"):
-        estimate = state.tally.rewards / state.tally.received
-    if environment.unit is not None:
-        estimate = environment.unit.low + environment.unit.width * estimate
     score = policy.index.score(state, observation if policy.contextual else ALL_AVAILABLE, rng)
     if allowed:
         recorder.curves[ALLOWED] = np.repeat(np.array(allowed, dtype=float)[:, np.newaxis], lanes, axis=1)
     counts = None if within is None else within.counts()
-    return PolicyResult(recorder.pulls, recorder.curves, estimate, score, counts)
+    return PolicyResult(recorder.pulls, recorder.curves, _estimate(state, environment), score, counts)
+
+
+def _counted(policy: Policy, state: State, world: World, rng: np.random.Generator) -> Array:
+    """The plays that are counted, of which a free start, which is made here, is not one."""
+    if not policy.schedule.traits.free:
+        return state.tally.pulls
+    plays = np.zeros_like(state.tally.pulls)
+    state.tally.pulls += 1.0
+    policy.observe(state, world.free_pull(), rng)
+    return plays
+
+
+def _estimate(state: State, environment: Environment) -> Array:
+    """The mean of the rewards received of each arm, in the user's unit; NaN where there are none."""
+    with np.errstate(invalid="ignore"):
+        estimate = state.tally.rewards / state.tally.received
+    return estimate if environment.unit is None else environment.unit.low + environment.unit.width * estimate
 
 
 def cut(lanes: int, arms: int, policies: int, processes: int) -> list[slice]:

@@ -11,7 +11,7 @@ from attrs import frozen
 
 from evenhand.core.errors import InfeasiblePromise
 from evenhand.core.state import Array
-from evenhand.environment.availability import MAX_ENUMERATED
+from evenhand.environment.availability import MAX_ENUMERATED, Availability
 from evenhand.environment.feedback import FeedbackModel
 from evenhand.environment.rewards import Rewards
 from evenhand.environment.world import Environment
@@ -109,14 +109,7 @@ def baseline_of(policy: Policy, environment: Environment, label: str = "", withi
     weights = np.ones(arms) if weights is None else weights
     gains = environment.means * weights
     bounds = _bounds(policy, fractions, environment.names)
-    if bounds:
-        for each in bounds:
-            check_bounds(each, plays, availability, repr(label) if label else "")
-    elif fractions is not None:
-        owner = "[environment]" if policy.fractions is None else repr(label) if label else ""
-        check_shares(fractions, plays, availability, environment.names, owner)
-    if within is not None:
-        _check_within(policy, environment, fractions, within)
+    _check_promises(policy, environment, fractions, bounds, within, repr(label) if label else "")
     merit = environment.merit if policy.merit is None else policy.merit
     drifting = environment.rewards if environment.rewards.traits.drifting else None
     if drifting is None and environment.contexts is not None:
@@ -127,11 +120,7 @@ def baseline_of(policy: Policy, environment: Environment, label: str = "", withi
         merit = None
         optima = _unknown("means change over time; the dynamic regret compares with the best arms of every round")
     if bounds and "unknown" not in optima and "in_context" not in optima:
-        rows = np.atleast_2d(gains)
-        count = max(len(rows), len(bounds))
-        pairs = ((rows[place % len(rows)], bounds[place % len(bounds)]) for place in range(count))
-        fair = np.array([best_bounded(row, each, plays, availability)[0] for row, each in pairs])
-        optima |= {"best_fair": fair[0] if len(fair) == 1 else fair, "by_set": None}
+        optima |= {"best_fair": _best_bounded(gains, bounds, plays, availability), "by_set": None}
     merits, deserved = _by_merit(merit, environment, plays)
     if merit is not None and (known := optima.get("in_context")) is not None:
         deserved = known.deserved
@@ -153,6 +142,32 @@ def baseline_of(policy: Policy, environment: Environment, label: str = "", withi
         within=within,
         **optima,
     )
+
+
+def _check_promises(
+    policy: Policy,
+    environment: Environment,
+    fractions: Array | None,
+    bounds: tuple[Bounds, ...],
+    within: Array | None,
+    label: str,
+) -> None:
+    """Refuse promises that cannot be kept."""
+    for each in bounds:
+        check_bounds(each, policy.plays, environment.availability, label)
+    if fractions is not None and not bounds:
+        owner = "[environment]" if policy.fractions is None else label
+        check_shares(fractions, policy.plays, environment.availability, environment.names, owner)
+    if within is not None:
+        _check_within(policy, environment, fractions, within)
+
+
+def _best_bounded(gains: Array, bounds: tuple[Bounds, ...], plays: int, availability: Availability) -> Array:
+    """The best reward per round under bounds, one number, or one per lane."""
+    rows = np.atleast_2d(gains)
+    pairs = ((rows[at % len(rows)], bounds[at % len(bounds)]) for at in range(max(len(rows), len(bounds))))
+    fair = np.array([best_bounded(row, each, plays, availability)[0] for row, each in pairs])
+    return fair[0] if len(fair) == 1 else fair
 
 
 def _check_within(policy: Policy, environment: Environment, fractions: Array | None, within: Array) -> None:
