@@ -286,6 +286,6 @@ def _missing(algorithm: str, name: str, surroundings: Surroundings) -> EvenhandE
     return ConfigurationError(f"is missing: {algorithm} needs it{here}", name)
 
 
-def importing_from(folder: Path | None) -> Callable[[str], Any]:
+def importing_from(folder: Path | None) -> Callable[[str], object]:
     """How to find ``module:name`` beside a file of the user's own."""
     return lambda name: import_object(name, folder)

@@ -90,7 +90,7 @@ def _of(row: Advice) -> Recommendation:
     )
 
 
-def _for_three(parameter: str) -> Any:
+def _for_three(parameter: str) -> object:
     """A sample value, as plain values for three arms and a run of some length."""
     value = 10_000 if parameter == "horizon" else SAMPLE[parameter]
     return plain(value) if isinstance(value, Merit) else [*value, value[0]] if isinstance(value, list) else value

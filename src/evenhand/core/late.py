@@ -52,6 +52,6 @@ class _Late:
         self.name, self.make = name, make
         self.change: Callable[[Any], Any] = lambda made: made
 
-    def __get__(self, record: object, owner: type) -> Any:
+    def __get__(self, record: object, owner: type) -> object:
         self.make()
         return getattr(owner if record is None else record, self.name)

@@ -26,7 +26,7 @@ def exported(module: str) -> dict[str, str]:
     return _EXPORTED.setdefault(module, {name: f"{module}{home}" if home[0] == "." else home for home, name in known})
 
 
-def lazy(module: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+def lazy(module: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """The ``__getattr__`` and ``__dir__`` of a module."""
 
     def load(name: str) -> Any:

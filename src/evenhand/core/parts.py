@@ -280,8 +280,8 @@ def plain(part: object) -> Any:
 
 
 def class_of(
-    slot: str, table: Mapping[str, Any], importing: Callable[[str], object] | None = None
-) -> tuple[type, dict[str, Any]]:
+    slot: str, table: Mapping[str, object], importing: Callable[[str], object] | None = None
+) -> tuple[type, dict[str, object]]:
     """The class that a table names, and the other keys of the table; see `build`."""
     arguments = {str(key): value for key, value in table.items()}
     kind = arguments.pop("kind", None)
@@ -325,7 +325,7 @@ def parameters_of(cls: type) -> dict[str, attrs.Attribute[Any]]:
     return {parameter.alias: parameter for parameter in fields_of(cls) if parameter.init}
 
 
-def _value(parameter: attrs.Attribute[Any], value: object, importing: Callable[[str], object] | None) -> Any:
+def _value(parameter: attrs.Attribute[Any], value: object, importing: Callable[[str], object] | None) -> object:
     """An argument from its plain form, converted and checked."""
     slot = parameter.metadata.get("slot")
     try:
@@ -370,7 +370,7 @@ def _located(cls: type, init: Callable[..., None]) -> Callable[..., None]:
     """A constructor whose errors name the arguments that are wrong, all of them."""
 
     @wraps(init)
-    def located(self: Any, *args: Any, **kwargs: Any) -> None:
+    def located(self: object, *args: object, **kwargs: object) -> None:
         try:
             init(self, *args, **kwargs)
         except (TypeError, ValueError):

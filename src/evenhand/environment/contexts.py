@@ -249,7 +249,7 @@ class _Listed(Contexts):
         return Context(situation[rows], None if arms is None else arms[rows])
 
 
-def _laws(value: Any) -> dict[str, dict[str, float]]:
+def _laws(value: object) -> dict[str, dict[str, float]]:
     """The levels of each category, and how likely each is."""
     if not isinstance(value, Mapping) or not value:
         raise EvenhandError(
@@ -264,7 +264,7 @@ def _laws(value: Any) -> dict[str, dict[str, float]]:
     return laws
 
 
-def _fixed(value: Any) -> Array | None:
+def _fixed(value: object) -> Array | None:
     return None if value is None else validate.table("", value)
 
 

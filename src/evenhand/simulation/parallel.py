@@ -127,7 +127,7 @@ def kinds_in(part: object) -> set[type | FunctionType]:
     return {kind}.union(*(kinds_in(getattr(part, name, None)) for name in fields))
 
 
-def _ufunc(function: np.ufunc) -> Any:
+def _ufunc(function: np.ufunc) -> object:
     """A function such as ``scipy.special.rel_entr`` for pickling: by an installed module that has it.
 
     Such functions do not know their module; pickle would take the first that has one, which can be the user's own.

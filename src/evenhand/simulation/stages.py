@@ -105,7 +105,7 @@ def _from_table(table: object, names: Sequence[str]) -> From:
     return From(table["from"], promise)
 
 
-def _by_name(tables: Sequence[object]) -> dict[str, dict[str, Any]]:
+def _by_name(tables: Sequence[object]) -> dict[str, dict[str, object]]:
     """Groups in a list of tables, each with its name."""
     groups: dict[str, dict[str, Any]] = {}
     for place, table in enumerate(tables):
