@@ -139,11 +139,12 @@ async def asks(port: int, key: str, seconds: float) -> list[float]:
     return waits
 
 
-def flooding(name: str, port: int, key: str, seconds: float, answers: Any) -> None:
+def flooding(name: str, port: int, key: str, seconds: float, begun: Any, answers: Any) -> None:
     """Send all that is allowed, for so many seconds, in a process of its own."""
     os.nice(5)
     if hasattr(os, "sched_setscheduler"):
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    begun.set()
     answers.put(asyncio.run(_flooded(FLOODS[name], port, key, seconds)))
 
 
@@ -169,11 +170,12 @@ async def _flooded(flood: Flood, port: int, key: str, seconds: float) -> Counter
 
 def turn(name: str, port: int, keys: Sequence[str], seconds: float) -> tuple[list[float], Counter[int]]:
     """How long the one waits while the other sends, and how the other was answered."""
-    answers = SPAWN.Queue()
-    other = SPAWN.Process(target=flooding, args=(name, port, keys[1], seconds + 1.0, answers))
+    answers, begun = SPAWN.Queue(), SPAWN.Event()
+    other = SPAWN.Process(target=flooding, args=(name, port, keys[1], seconds + 1.0, begun, answers))
     if FLOODS[name].lines:
         other.start()
-        time.sleep(1.5)  # it imports what it needs, and sends for a while before
+        begun.wait(PATIENCE)  # until it has imported what it needs
+        time.sleep(0.5)  # it sends for a while before
     waits = asyncio.run(asks(port, keys[0], seconds))
     if not FLOODS[name].lines:
         return waits, Counter()

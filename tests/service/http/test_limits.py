@@ -209,6 +209,22 @@ def test_requests_that_are_done_at_once_share_the_rounds_of_the_event_loop() -> 
     assert sum(rounds) == 200
 
 
+@pytest.mark.parametrize("others", [True, False])
+def test_large_requests_of_a_key_leave_half_the_time_to_small_ones_of_another(others: bool) -> None:
+    cost, begun = 2 * SHARE, list[float]()
+
+    async def run() -> None:
+        quotas = Quotas(Settings())
+        for key in ("b", *"aaa") if others else "aaa":
+            place = quotas.place(Caller(key, frozenset(), key), "drinks")
+            await place.take(cost if key == "a" else REQUEST)
+            begun.append(asyncio.get_running_loop().time())
+            place.leave()
+
+    asyncio.run(run())
+    assert (begun[-1] - begun[-2] > cost) == others
+
+
 def test_a_request_that_counts_as_short_does_not_pause_for_itself(
     drinks: Asking, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -249,6 +249,26 @@ def test_keys_with_about_as_much_work_do_not_wait_for_each_other() -> None:
     run(test, Served())
 
 
+def test_large_requests_keep_their_pace_beside_small_ones_of_another_key() -> None:
+    async def test(served: Served) -> None:
+        small = Turns(10.0, 10.0, 40.0, math.inf, lambda: served.now)
+        served.turns = Turns(10.0, 10.0, 20.0, 1.0, lambda: served.now, before=small)
+        for key, begun in (("a", ["ax1", "ax2"]), ("b", ["ax1", "ax2"])):
+            await small.enter(turn := Turn(key, "x", 0.001))
+            small.leave(turn)
+            for number in range(1, 3):
+                await served.ask(f"ax{number}", cost=0.3)
+                if f"ax{number}" in served.begun:
+                    await served.done(f"ax{number}")
+            assert served.begun == begun  # one's own are no others
+        served.now += 0.61
+        served.turns.serve()
+        await served.settle()
+        assert served.begun == ["ax1", "ax2", "ax1"]
+
+    run(test, Served())
+
+
 def test_a_key_whose_time_comes_while_it_is_looked_at_is_not_forgotten() -> None:
     """Between two readings of the clock the time comes; nothing else happens that would have it served."""
 

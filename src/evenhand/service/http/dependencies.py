@@ -21,6 +21,8 @@ from evenhand.messages.rules import ALLOCATION, ARM, IDEMPOTENCY_KEY
 from evenhand.service.http.auth import Caller
 from evenhand.service.http.limits import (
     BYTE,
+    NAME,
+    NAMING,
     READ,
     RECEIVED,
     REQUEST,
@@ -256,7 +258,8 @@ class _Read(Request):
         else:
             await place.take(REQUEST)
             values = await check_values(route.name, service.settings, body, size)
-            await place.take(cost := REQUEST + BYTE * len(body) + VALUE * values)
+            each = NAME if route.name in NAMING else VALUE
+            await place.take(cost := REQUEST + BYTE * len(body) + each * values)
             read = partial(_read, route.body_field, body, PRIORITY.long() if cost > LONG else nullcontext())
             parsed = asyncio.get_running_loop().run_in_executor(service.parsers, read)
             self.state.body, self.state.message = await parsed

@@ -38,15 +38,17 @@ PIECE = 2**18  # bytes in which values are counted before others have their turn
 # What requests take, in seconds of processor time, as measured with ten arms and SQLite:
 REQUEST = 5e-4
 RECEIVED = 3e-9  # of a byte of a body until it is there
-BYTE, VALUE = 2e-8, 6e-6  # of a body; 1,000 rewards of unknown arms, 3,000 values, take 20 ms
+BYTE, VALUE = 2e-8, 6e-6  # of a body; 1,000 rewards of unknown arms, 4,000 values, take 21 ms
+NAME = 1e-6  # of a value where these are names of arms: 12,000 of them take 5 ms
 READ = {"audit": 4e-3, "events": 4e-3, "allocations": 4e-3, "arms": 2e-3, "metrics": 4e-3}
 SHARE = 0.016  # of a key under way at a time: 32 single decisions, or one larger request
 BESIDE = SHARE / 8  # the same while another key asks: 4 single decisions
 ROOM = 4 * SHARE  # of all keys
 LARGE_ROOM = 2 * SHARE  # two requests of more than a share
-PACE = 1.0  # seconds of work that a key may begin per second, while others ask
+PACE = 0.5  # seconds of work that a key may begin per second, while others ask
 MOST = 2.0  # seconds that a request takes, whatever it asks for: more is refused then
 
+NAMING = ("decide", "lease")  # routes whose bodies name arms, and little else
 FEW, LENGTH = 100, 4_096  # values; bytes of a value of a long body, on average, at most
 #: The largest number of names, numbers and so on in the bodies of routes, by their names; others have few.
 VALUES: dict[str, Callable[[Settings, float], float]] = {
@@ -101,7 +103,7 @@ def _check_fields(where: str, value: Any) -> None:
 
 def work_of(route: str, body: Any, size: Callable[[], tuple[int, FeatureSeconds]]) -> float:
     """Seconds that the decisions in a body take, as estimated, in an allocation of that size."""
-    if route not in ("decide", "lease") or not isinstance(body, dict):
+    if route not in NAMING or not isinstance(body, dict):
         return 0.0
     rounds, count = body.get("rounds"), body.get("count" if route == "decide" else "decisions", 1)
     number = len(rounds) if isinstance(rounds, list) else count if isinstance(count, int) else 1
@@ -169,7 +171,8 @@ class Quotas:
         self._settings, self._clock = settings, clock
         self._buckets: dict[str, TokenBucket] = {}
         self._requests: Counter[str] = Counter()
-        self._turns = Turns(SHARE, BESIDE, ROOM, PACE), Turns(SHARE, SHARE, LARGE_ROOM, PACE)
+        small = Turns(SHARE, BESIDE, ROOM, PACE)
+        self._turns = small, Turns(SHARE, SHARE, LARGE_ROOM, PACE, before=small)
         self._logs: dict[bool, Counter[str]] = {False: Counter(), True: Counter()}
         self._pools = {
             estimate: ThreadPoolExecutor(threads, thread_name_prefix="evenhand-log")

@@ -31,7 +31,7 @@ from evenhand.service.store.errors import StoreUnavailable
 
 KEEP_ALIVE = 75  # seconds after which an idle connection is closed; longer than proxies use
 SHUTDOWN = 25  # seconds that requests may take to be answered after a signal; with deliveries, it stops within 30
-GC_THRESHOLD = 50_000  # objects between garbage collections; at Python's 700 the pending decisions are visited often
+GC_THRESHOLD = 10_000  # objects between garbage collections; at Python's 700 the pending decisions are visited often
 CHECK = 3600.0  # seconds between checks of all events
 JUDGE = 5.0  # seconds between looks for alarms, each of which takes some 0.5 ms per allocation that has changed
 WAIT = 60.0  # seconds to wait for PostgreSQL, which may recover; a file is there or not

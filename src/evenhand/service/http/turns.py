@@ -6,7 +6,7 @@ import asyncio
 import math
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 AHEAD = 0.002  # seconds of work that a key may begin at once after a pause
@@ -39,6 +39,7 @@ class Queue:
 class Account:
     """A key: the work that its requests took, that of those under way, and its requests that wait, by allocation."""
 
+    key: str
     had: float
     under_way: float = 0.0
     queues: dict[str, Queue] = field(default_factory=dict)
@@ -77,16 +78,24 @@ class Turns:
     Meanwhile a key also begins no more than ``pace`` seconds of work per second, however soon its requests are done:
     the threads that carry out those of others then find the interpreter free. For the same reason one that has had
     much more lately begins nothing while a request of another is under way, for `YIELD` seconds at most.
+    Keys that ask for turns ``before`` these are others, too: large requests let small ones go first.
 
     Source: start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996), by estimated work, for keys and within them.
     """
 
     def __init__(
-        self, share: float, beside: float, room: float, pace: float, clock: Callable[[], float] = time.monotonic
+        self,
+        share: float,
+        beside: float,
+        room: float,
+        pace: float,
+        clock: Callable[[], float] = time.monotonic,
+        before: Turns | None = None,
     ) -> None:
         self._share, self._beside, self._room, self._pace, self._clock = share, beside, room, pace, clock
         self._under_way = self._served = 0.0
         self._accounts: dict[str, Account] = {}
+        self._all: list[dict[str, Account]] = [self._accounts, *(before._all if before else ())]
         self._waiting = 0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -149,15 +158,16 @@ class Turns:
 
     def _yields(self, account: Account, now: float) -> bool:
         """Whether a request is under way of a key that has had much less work lately."""
-        if len(self._accounts) == 1:
-            return False
         own = account.recent(now)
-        return any(one.under_way > TINY and own > HEAVY * one.recent(now) for one in self._accounts.values())
+        return any(one.under_way > TINY and own > HEAVY * one.recent(now) for one in self._others(account))
 
     def _has_others(self, account: Account, now: float) -> bool:
         """Whether another key asks, or did so just now."""
-        recent = now - RECENT
-        return any(one.is_here or one.asked > recent for one in self._accounts.values() if one is not account)
+        return any(one.is_here or one.asked > now - RECENT for one in self._others(account))
+
+    def _others(self, account: Account) -> Iterator[Account]:
+        """The accounts of other keys, with those that go before."""
+        return (one for accounts in self._all for one in accounts.values() if one.key != account.key)
 
     def _wake(self, now: float) -> None:
         """See to it that those begin in time that have begun much, or let others go first."""
@@ -185,7 +195,7 @@ class Turns:
             idle = [name for name, one in known if not one.is_here and max(one.begins, one.asked + RECENT) <= now]
             for name in idle:
                 del self._accounts[name]
-            account = self._accounts[key] = Account(self._served)
+            account = self._accounts[key] = Account(key, self._served)
         elif not account.is_here:
             account.had = max(account.had, self._served)
         return account
