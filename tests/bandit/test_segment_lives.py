@@ -149,6 +149,7 @@ class Life:
 
     def change(self, change: ChangeRecord) -> bool:
         """Whether anything has changed; what cannot be kept is refused, and changes nothing."""
+        self.expire()
         before = self.bandit.version
         try:
             self.bandit.change(change, now=self.now)

@@ -198,7 +198,9 @@ def test_nobody_says_that_nothing_is_promised_or_behind_where_something_is_in_a_
     tea, coffee, mate = (line.reason for line in audit.lines)
     assert tea.startswith("Nothing is promised to it. ")
     assert "It has the 10% that it was promised. It is promised 20% in the segment FR." in coffee
-    asleep = "It is promised 30% in the segment FR, where it could play in 0% of the rounds only."
+    asleep = (
+        "It is promised 30% in the segment FR, where it is 29.1 plays behind and could play in 0% of the rounds only."
+    )
     assert mate.startswith(f"Nothing is promised to it over all rounds. {asleep} It could play in 7")
     assert audit.deficit_history is not None
     assert audit.deficit_history.note == ""  # no arm was ever more than a play behind its promise for all rounds
@@ -217,6 +219,8 @@ def test_what_waits_for_a_next_promise_in_a_segment_is_said() -> None:
     assert health.status == "attention"
     assert health.behind == pytest.approx(23.1)
     assert audit.furthest == "mate in the segment FR"
+    waiting = "It is owed 23.1 plays in the segment FR, waiting for its next promise there."
+    assert [waiting in line.reason for line in audit.lines] == [False, False, True]
     assert list(contradictions(audit, health)) == []
     bandit.retire("mate")
     assert bandit.health(now=300.0).status == "good"
@@ -314,7 +318,8 @@ def test_the_audit_tells_asleep_in_a_segment_from_behind() -> None:
         ("coffee", "kept", 1.0),
     ]
     assert (
-        "It is promised 50% in the segment DE, where it could play in 25% of the rounds only." in audit.lines[2].reason
+        "It is promised 50% in the segment DE, where it is 20 plays behind and could play in 25% of the rounds only."
+        in audit.lines[2].reason
     )
     assert "It is promised 20% in the segment FR. " in audit.lines[1].reason
     assert list(contradictions(audit, health)) == []

@@ -92,7 +92,7 @@ def test_names_of_segments_and_features_stay_as_they_are() -> None:
     audit = bandit.audit(now=30.0)
     assert "Ida in the segment round trip is" in audit.verdict
     assert (
-        "over all visitors. It is promised 50% in the segment round trip, where it could play in 0% of the visitors"
+        "over all visitors. It is promised 50% in the segment round trip, where it is 2 plays behind and could play"
         in audit.lines[0].reason
     )
     assert "in the segment round trip" in audit.changes_made[-1].text

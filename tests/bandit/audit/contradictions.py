@@ -73,6 +73,13 @@ def _of_verdict(audit: Audit, health: AllocationHealth, present: list[Line]) -> 
             yield f"something is promised in {within}: {line.reason}"
         if any(f"in the segment {segment}" not in line.reason for segment in within):
             yield f"of what is promised in {within} nothing is said: {line.reason}"
+        promised = [one.owed for one in audit.bounds if one.kind == "segment" and one.name == line.arm]
+        behind = [owed for owed in promised if owed > 1.0 + 1e-9]
+        stated = [_number(one) for one in re.findall(r"where it is ([\d.,e+]+) plays? behind", line.reason)]
+        if len(stated) != len(behind) or any(
+            abs(a - b) > 0.006 * max(1.0, b) for a, b in zip(stated, behind, strict=True)
+        ):
+            yield f"in segments it is {behind} behind: {line.reason}"
     near = audit.deficit_history is not None and audit.deficit_history.note
     if near and any(line.owed > 1.0 + 1e-9 for line in audit.bounds if line.kind == "segment"):
         yield f"somebody is behind: {near}"

@@ -12,7 +12,6 @@ from evenhand.bandit.record import Record
 from evenhand.bandit.segments import Segments
 from evenhand.judgement.sentences import WHOLE
 from evenhand.messages.lines import BoundLine, SegmentLine
-from evenhand.messages.words import in_segment
 from evenhand.policy.accounts import Accounts
 from evenhand.policy.groups import Bounds, caps_of, floors_of, membership
 from evenhand.policy.part import Places
@@ -41,14 +40,14 @@ def _within(record: Record, segments: Segments) -> Iterator[BoundLine]:
         yield BoundLine(arms[0], "segment", arms, least, None, *counts, segment=name)
 
 
-def waiting_of(record: Record) -> Iterator[tuple[str, float]]:
+def waiting_of(record: Record) -> Iterator[tuple[tuple[str, str], float]]:
     """More than a play that is owed to an arm in a segment where nothing is promised to it now."""
     segments = record.segments
     for row, name in enumerate(() if segments is None else segments.names):
         assert segments is not None
         owed = segments.owed(row)
         rests = record.arms.active[: len(owed)] & (segments.shares[row] == 0.0) & (owed > WHOLE)
-        yield from ((in_segment(record.names[arm], name), owed.item(arm)) for arm in np.flatnonzero(rests).tolist())
+        yield from (((record.names[arm], name), owed.item(arm)) for arm in np.flatnonzero(rests).tolist())
 
 
 def segments_of(record: Record, places: Places) -> tuple[SegmentLine, ...]:

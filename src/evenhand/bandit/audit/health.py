@@ -75,7 +75,7 @@ def furthest(account: Account) -> Owing:
     owed = [
         Owing(line.owed, in_segment(line.name, line.segment) if line.segment else line.name, True) for line in bounds
     ]
-    owed += [Owing(plays, name, True) for name, plays in account.waiting_within.items()]
+    owed += [Owing(plays, in_segment(*of), True) for of, plays in account.waiting_within.items()]
     if account.merit is None and account.fractions is not None:
         counted = account.active & ((account.fractions > 0.0) | (account.deficits > 0.0))
         behind = np.where(counted, account.deficits, -np.inf)

@@ -20,6 +20,7 @@ from evenhand.judgement.merits import allowed_shares
 from evenhand.judgement.sentences import WHOLE, Case, briefly, of_all, resting, sentence
 from evenhand.messages.audit_text import plain
 from evenhand.messages.lines import BoundLine
+from evenhand.messages.words import in_segment
 from evenhand.policy.merit import Merit
 
 
@@ -210,7 +211,7 @@ def verdict(account: Account, found: Judged) -> str:
         return "Nothing has been decided yet."
     kept, missed, undecided = found.tally()
     rests = [(plain(account.names[at]), float(account.deficits[at])) for at in waiting(account)]
-    rests += [(plain(name), owed) for name, owed in account.waiting_within.items()]
+    rests += [(in_segment(*map(plain, of)), owed) for of, owed in account.waiting_within.items()]
     of_whom = "accounts" if account.waiting_within else "arms"
     worst, rest = found.worst(), resting(sorted(rests, key=lambda one: -one[1]), of_whom)
     promised = account.bounds or account.rates is not None or (found.shares * account.active).any()

@@ -13,9 +13,9 @@ from evenhand.core.errors import number_of
 from evenhand.core.numbers import percent
 from evenhand.core.state import Array
 from evenhand.judgement import comparing
-from evenhand.judgement.sentences import counted, listed, sentence
+from evenhand.judgement.sentences import WHOLE, counted, listed, sentence
 from evenhand.messages.audit_text import plain
-from evenhand.messages.lines import Line
+from evenhand.messages.lines import BoundLine, Line
 from evenhand.messages.words import in_segment
 
 ASLEEP = 0.995  # share of the rounds below which an arm does not count as always available
@@ -101,14 +101,25 @@ def _bounded(account: Account) -> tuple[dict[str, str], dict[str, str]]:
 
 
 def _within(account: Account) -> dict[str, str]:
-    """By the names of arms: what is promised to them in segments."""
+    """By the names of arms: what is promised to them in segments, and what waits there for a next promise."""
     shares: dict[str, list[str]] = {}
     for line in account.bounds:
         if line.kind == "segment":
-            slept = "" if line.available is None or line.available >= ASLEEP else percent(line.available)
-            asleep = f", where it could play in {slept} of the rounds only" * bool(slept)
-            shares.setdefault(line.name, []).append(in_segment(percent(line.at_least), plain(line.segment)) + asleep)
-    return {name: f"It is promised {listed(some)}." for name, some in shares.items()}
+            share = in_segment(percent(line.at_least), plain(line.segment))
+            shares.setdefault(line.name, []).append(", where it ".join([share, *_there(line)]))
+    found = {name: f"It is promised {listed(some)}." for name, some in shares.items()}
+    for (name, segment), owed in account.waiting_within.items():
+        waits = f"{in_segment(f'It is owed {counted(owed)}', plain(segment))}, waiting for its next promise there."
+        found[name] = " ".join(filter(None, (found.get(name), waits)))
+    return found
+
+
+def _there(line: BoundLine) -> list[str]:
+    """How far a promise in a segment is behind, and that its arm slept there."""
+    said = [] if line.owed <= WHOLE else [f"is {counted(line.owed)} behind"]
+    if line.available is not None and line.available < ASLEEP:
+        said.append(f"could play in {percent(line.available)} of the rounds only")
+    return [" and ".join(said)] if said else []
 
 
 def _available(line: Line) -> str:
