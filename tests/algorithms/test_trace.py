@@ -2,8 +2,8 @@
 
 The digests were recorded with the version before the parts were redesigned (commit ebc7985), except those of ``clw``
 with losses, of ``odaaf`` with bounded delays and of ``m_fcucb_d``, whose rules were corrected afterwards, those with
-dependent rounding, whose shares have been added in the order of the arms since, and those of
-algorithms that came later. ``python tools/traces.py`` records what is missing.
+dependent rounding, whose shares are added in the order of the arms since, and whose coin no longer hangs on the last
+digit of a sum, and those of algorithms that came later. ``python tools/traces.py`` records what is missing.
 """
 
 from __future__ import annotations

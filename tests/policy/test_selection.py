@@ -691,3 +691,14 @@ def test_a_priority_at_the_threshold_gives_none(selection: Selection, priority: 
     claim = kind(np.array([1e-300, 1.0]), np.array([priority, 0.0]), 1.0)
     played, _ = chosen(selection, claim, None, rng())
     assert played.tolist() == [arm == first for arm in range(2)]
+
+
+@pytest.mark.parametrize("shares", [[0.5, 0.3, 0.2], [0.9, 0.8, 0.3], [0.25, 0.25, 0.25, 0.25], [0.4, 0.7, 0.7, 0.2]])
+def test_who_plays_by_dependent_rounding_does_not_hang_on_the_last_digit(shares: list[float]) -> None:
+    """Processors and versions of NumPy round shares differently."""
+    played = []
+    for nudge in (0.0, 4.0 * np.finfo(float).eps, -4.0 * np.finfo(float).eps):
+        for arm in range(len(shares)):
+            claim = Shares(np.tile(np.array(shares) + nudge * (np.arange(len(shares)) == arm), (LANES, 1)))
+            played.append(chosen(DependentRounding(round(sum(shares))), claim, None, rng(1))[0])
+    assert all(np.array_equal(one, played[0]) for one in played)

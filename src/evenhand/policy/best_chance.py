@@ -25,7 +25,7 @@ FARTHEST = 700.0  # a larger |y| leaves the range of exp
 def _lobatto(count: int) -> tuple[Array, Array]:
     """Nodes, with both ends, and weights of Gauss and Lobatto on [−1, 1]."""
     legendre = np.polynomial.Legendre.basis(count - 1)
-    nodes = np.concatenate([[-1.0], legendre.deriv().roots(), [1.0]])
+    nodes = np.concatenate([[-1.0], legendre.deriv().roots().real, [1.0]])  # all are; from 2.5 on NumPy says complex
     return nodes, 2.0 / (count * (count - 1) * legendre(nodes) ** 2)
 
 

@@ -312,13 +312,14 @@ def _rounded(chance: Array, rng: np.random.Generator) -> Mask:
     played = np.zeros(chance.size, dtype=bool)
     while len(value) > 1:
         even = len(value) // 2 * 2
-        first, here, there = value[:even:2], place[:even:2], place[1:even:2]
-        total = first + value[1:even:2]
+        first, second, here, there = value[:even:2], value[1:even:2], place[:even:2], place[1:even:2]
+        total = first + second
         over = total > 1.0
-        # The first arm goes on with chance a/s, or else 1 − (1 − b)/(2 − s) = (1 − a)/(2 − s).
-        chances = rng.random(total.shape[::-1]).T
-        stays = chances * np.abs(total - 2.0 * over) < np.abs(first - over)
-        goes_on = np.where(stays, here, there)
+        # The first gets the larger share with chance a/s or (1 − b)/(2 − s), by a coin that is the same at s = 1: there
+        # the last pair often is that sum, and who plays must not hang on how it was rounded.
+        coins = rng.random(total.shape[::-1]).T
+        ahead = coins * np.where(over, 2.0 - total, total) < np.where(over, 1.0 - second, first)
+        goes_on = np.where(ahead != over, here, there)
         played[here + there - goes_on] = over
         value = np.concatenate([total - over, value[even:]])
         place = np.concatenate([goes_on, place[even:]])

@@ -168,7 +168,7 @@ def _program(
 ) -> Any:
     """The shares y[Z, i] of arm i given that Z is available, which keep the bounds; if elastic, and what is missing."""
     from scipy.optimize import linprog
-    from scipy.sparse import block_diag, csr_array, hstack, identity, kron, vstack
+    from scipy.sparse import csr_array, eye_array, hstack, kron, vstack
 
     solve: Any = linprog  # its stubs know no sparse matrices
     rows, arms = sets.shape
@@ -177,9 +177,9 @@ def _program(
     matrix = vstack([-taken, taken], format="csr")
     cost = np.zeros(rows * arms) if gains is None else -(chances[:, np.newaxis] * gains).ravel()
     limits: list[tuple[float, float | None]] = [(0.0, float(able)) for able in sets.ravel()]
-    due: Any = block_diag([np.ones((1, arms))] * rows, format="csr")
+    due: Any = kron(eye_array(rows, format="csr"), np.ones((1, arms)), format="csr")
     if elastic:
-        matrix = hstack([matrix, -identity(2 * count, format="csr")], format="csr")
+        matrix = hstack([matrix, -eye_array(2 * count, format="csr")], format="csr")
         due = hstack([due, csr_array((rows, 2 * count))], format="csr")
         cost, limits = np.concatenate([cost, np.ones(2 * count)]), limits + [(0.0, None)] * (2 * count)
     solution = solve(

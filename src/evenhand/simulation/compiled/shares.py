@@ -86,13 +86,14 @@ def settle(rules, scratch, own):  # type: ignore[no-untyped-def]
     while number > 1:
         for lane in range(lanes):
             for pair in range(number // 2):
-                here, there, first = order[2 * pair, lane], order[2 * pair + 1, lane], value[2 * pair, lane]
-                total = first + value[2 * pair + 1, lane]
-                over = 1.0 if total > 1.0 else 0.0
+                here, there = order[2 * pair, lane], order[2 * pair + 1, lane]
+                first, second = value[2 * pair, lane], value[2 * pair + 1, lane]
+                total = first + second
+                over = total > 1.0
                 high, low = step(high, low, more, less)
-                stays = uniform(high, low) * abs(total - 2.0 * over) < abs(first - over)
-                scratch.score[there if stays else here, lane] = over
-                order[pair, lane], value[pair, lane] = here if stays else there, total - over
+                ahead = uniform(high, low) * (2.0 - total if over else total) < (1.0 - second if over else first)
+                scratch.score[here if ahead == over else there, lane] = over
+                order[pair, lane], value[pair, lane] = there if ahead == over else here, total - over
             if number % 2:
                 order[number // 2, lane], value[number // 2, lane] = order[number - 1, lane], value[number - 1, lane]
         number -= number // 2
