@@ -7,8 +7,9 @@ import numpy as np
 from evenhand.environment import recursions
 from evenhand.simulation.compiled import rules as codes
 from evenhand.simulation.compiled.arrivals import arriving, credit, send
+from evenhand.simulation.compiled.choice import FEW
 from evenhand.simulation.compiled.generator import U, bits, called, compiled, leap, step, uniform
-from evenhand.simulation.compiled.scores import learn
+from evenhand.simulation.compiled.scores import learn, learn_draw, learn_from
 
 evenly = compiled(recursions.evenly)
 
@@ -56,6 +57,22 @@ def take(rules, world, counts, draws, place, done, arm, lane, high, low):  # typ
     earned = counts.earned[arm, lane] + reward
     counts.pulls[arm, lane], counts.earned[arm, lane] = pulls + 1.0, earned
     return reward, pulls + 1.0, earned
+
+
+@compiled
+def earn_at_once(rules, world, counts, draws, scratch, place, done, lane, high, low):  # type: ignore[no-untyped-def]
+    """The chosen arms of a lane play and earn what is known at once; bounds of many lanes are learned together."""
+    for pick in range(rules.plays):
+        arm = scratch.playing[pick, lane]
+        if arm < 0:
+            break
+        reward, plays, total = take(rules, world, counts, draws, place, done, arm, lane, high, low)
+        if rules.score == codes.BETA:
+            learn_draw(rules, counts, arm, lane, reward, total, plays)
+        elif rules.score == codes.BOUND and counts.pulls.shape[1] >= FEW:
+            scratch.total[pick, lane], scratch.number[pick, lane] = total, plays
+        else:
+            learn_from(rules, counts, arm, lane, total, plays)
 
 
 @compiled

@@ -45,6 +45,8 @@ from evenhand.theory.baseline import Baseline
 CHOICE, CHOICES = "EVENHAND_ENGINE", ("auto", "numpy", "compiled")
 #: The loops of the kernel.
 GENERAL, PLAIN, BOUNDS = "play", "play_plainly", "play_by_bounds"
+#: What the others read of `_Run._parts`.
+NO_PARTS = (None,) * 5
 #: Queues, whose weights count rewards in the user's unit.
 QUEUES = ("weighed", "exact", "recursive")
 #: Scores that are drawn.
@@ -217,7 +219,7 @@ class _Run:
 
     def play(self, stop: int) -> None:
         """Play on, up to and including a round."""
-        given = self._rules, self._world, self._counts, *(self._parts(stop) if self._loop == GENERAL else ())
+        given = self._rules, self._world, self._counts, *(self._parts(stop) if self._loop == GENERAL else NO_PARTS)
         now = self._draws(stop), self._scratch, self._kept, self._streams, self._rounds[self._recorded :]
         with nullcontext() if self._loop in _loaded else interrupts_wait():  # the first call compiles
             from evenhand.simulation.compiled import kernel

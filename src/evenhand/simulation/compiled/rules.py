@@ -200,9 +200,7 @@ class Scratch(NamedTuple):
     scale: Array  # (lanes,), by which scores may be rounded differently
     cut: Array  # (lanes,), the least value that is near to the largest; −∞ where no second one is
     anew: Mask  # (lanes,), who chooses
-    chance: (
-        Array  # (arms, lanes), with which each arm plays; this and the next two are empty where no share is looked at
-    )
+    chance: Array  # (arms, lanes), with which each arm plays; empty where no share is looked at, as the next two are
     order: NDArray[np.int64]  # (arms, lanes), arms in the order of a draw
     value: Array  # (arms, lanes), what is left of their shares
 
