@@ -5,12 +5,18 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import re
 import subprocess
 import sys
+from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 import evenhand
+from evenhand.core.lazy import exported
+
+ROOT = Path(__file__).parents[1]
 
 HEAVY = ("scipy", "pandas", "matplotlib", "pyarrow", "joblib", "pydantic")
 MODULES = sorted(module.name for module in pkgutil.walk_packages(evenhand.__path__, "evenhand."))
@@ -48,8 +54,83 @@ print(*made.values(), len([one for one in sys.modules if one.startswith("evenhan
     assert modules <= 60
 
 
+#: The face of the package: what can be made, done and met, and the modules that have the rest.
+MADE = {
+    "Bandit",
+    "Environment",
+    "Feedback",
+    "Features",
+    "Metric",
+    "Observation",
+    "PerLane",
+    "Policy",
+    "Results",
+    "Round",
+}
+DONE = {
+    "build",
+    "check_environment",
+    "check_policy",
+    "compare",
+    "dump",
+    "part",
+    "plain",
+    "restore",
+    "simulate",
+    "sweep",
+}
+MET = {"EvenhandError", "InfeasiblePromise", "State", "which", "__version__"}
+NAMESPACES = {
+    *(
+        "algorithms",
+        "answers",
+        "availability",
+        "changes",
+        "checks",
+        "client",
+        "contexts",
+        "datasets",
+        "delays",
+        "errors",
+    ),
+    *("evaluation", "features", "feedback", "figures", "merit", "metrics", "policy", "rewards", "service", "studies"),
+    *("theory", "typing"),
+}
+
+
+def test_the_face_is_short() -> None:
+    assert len(MADE | DONE | MET) == 25
+    assert sorted(dir(evenhand)) == sorted(MADE | DONE | MET | NAMESPACES)
+    assert {name for name in dir(evenhand) if inspect.ismodule(getattr(evenhand, name))} == NAMESPACES
+
+
+DEEPER = re.compile(r"(?:from|import) evenhand\.\w+(?:\.\w+)+")
+PUBLIC = {f"evenhand.{name}" for name in NAMESPACES}
+DOCUMENTED = [*ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/**/*.py"), ROOT / "README.md"]
+
+
+def test_examples_import_from_the_face_alone() -> None:
+    """What is deeper than the modules of the face can go at any time; its own modules can have public ones."""
+    texts = {path: path.read_text(encoding="utf-8") for path in DOCUMENTED}
+    lines = [line for text in texts.values() for line in text.splitlines() if DEEPER.search(line)]
+    for module in map(importlib.import_module, MODULES):
+        lines += [line for line in source_lines(module) if ">>>" in line and DEEPER.search(line)]
+    deeper = {line for line in lines if not public(line)}
+    assert not deeper
+
+
+def source_lines(module: ModuleType) -> list[str]:
+    return Path(str(module.__file__)).read_text(encoding="utf-8").splitlines()
+
+
+def public(line: str) -> bool:
+    """Whether what a line imports from is a module of the face, or one that such a module exports."""
+    path = line.split("evenhand.", 1)[1].split()[0]
+    parent, _, name = path.rpartition(".")
+    return f"evenhand.{parent}" in PUBLIC and name in exported(f"evenhand.{parent}")
+
+
 def test_every_public_name_can_be_loaded() -> None:
-    assert {"Bandit", "Policy", "compare", "algorithms", "rewards"} <= set(dir(evenhand))
     for name in dir(evenhand):
         assert getattr(evenhand, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):

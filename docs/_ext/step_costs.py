@@ -14,9 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from evenhand import ALL_AVAILABLE, Feedback, Observation
+from evenhand import Feedback, Observation
 from evenhand.algorithms.registry import ALGORITHMS, SAMPLE, Algorithm
 from evenhand.core.cohorts import Answers
+from evenhand.core.state import ALL_AVAILABLE
 
 KEPT = Path(__file__).parents[1] / "_static" / "figures" / "algorithms" / "steps.json"
 ARMS, STEPS, COLUMNS = 10, 400, 10

@@ -16,10 +16,12 @@ if TYPE_CHECKING:
     from evenhand import answers as answers
     from evenhand import availability as availability
     from evenhand import changes as changes
+    from evenhand import checks as checks
     from evenhand import client as client
     from evenhand import contexts as contexts
     from evenhand import datasets as datasets
     from evenhand import delays as delays
+    from evenhand import errors as errors
     from evenhand import evaluation as evaluation
     from evenhand import features as features
     from evenhand import feedback as feedback
@@ -35,32 +37,21 @@ if TYPE_CHECKING:
     from evenhand.algorithms.recommendation import which as which
     from evenhand.bandit.bandit import Bandit as Bandit
     from evenhand.bandit.checks import check_policy as check_policy
-    from evenhand.bandit.pending import RewardError as RewardError
-    from evenhand.core.errors import ConfigurationError as ConfigurationError
-    from evenhand.core.errors import DataError as DataError
     from evenhand.core.errors import EvenhandError as EvenhandError
     from evenhand.core.errors import InfeasiblePromise as InfeasiblePromise
-    from evenhand.core.errors import StateError as StateError
-    from evenhand.core.experimental import ExperimentalWarning as ExperimentalWarning
-    from evenhand.core.parts import Part as Part
     from evenhand.core.parts import build as build
     from evenhand.core.parts import part as part
     from evenhand.core.parts import plain as plain
-    from evenhand.core.parts import register as register
-    from evenhand.core.state import ALL_AVAILABLE as ALL_AVAILABLE
-    from evenhand.core.state import Decision as Decision
     from evenhand.core.state import Feedback as Feedback
     from evenhand.core.state import Observation as Observation
     from evenhand.core.state import PerLane as PerLane
     from evenhand.core.state import State as State
-    from evenhand.core.state import Tally as Tally
     from evenhand.core.state import dump as dump
     from evenhand.core.state import restore as restore
     from evenhand.environment.world import Environment as Environment
     from evenhand.features.declaration import Features as Features
     from evenhand.messages.requests import Round as Round
     from evenhand.policy.composition import Policy as Policy
-    from evenhand.policy.part import Traits as Traits
     from evenhand.simulation.checks import check_environment as check_environment
     from evenhand.simulation.metrics import Metric as Metric
     from evenhand.simulation.results import Results as Results

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from evenhand import Tally
 from evenhand.algorithms.properties import ANY_DELAY, feedback_of
 from evenhand.algorithms.registry import SAMPLE, Algorithm, algorithms, find
+from evenhand.typing import Tally
 
 RECOMMENDED = {
     name: feedback_of(entry)["dependent"] for name, entry in algorithms().items() if "dependent" in feedback_of(entry)

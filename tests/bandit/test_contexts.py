@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from attrs import frozen
 
-from evenhand import Bandit, EvenhandError, Features, Feedback, Observation, Round, State, StateError, Traits
+from evenhand import Bandit, EvenhandError, Features, Feedback, Observation, Round, State
 from evenhand.bandit import decisions
 from evenhand.bandit.contexts import Contexts, Elsewhere
 from evenhand.bandit.decisions import decide
@@ -18,8 +18,9 @@ from evenhand.bandit.rewards import close
 from evenhand.changes import AddArm, Erase, Redeclare
 from evenhand.core.parts import part
 from evenhand.core.state import Array
+from evenhand.errors import StateError
 from evenhand.features import Category, Flag, Number
-from evenhand.policy import Index
+from evenhand.policy import Index, Traits
 
 ARMS = ["tea", "coffee", "mate"]
 SITUATION = Features({"country": Category(["DE", "FR"]), "age": Number(0, 100)})

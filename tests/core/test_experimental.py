@@ -19,7 +19,9 @@ def test_the_warning_says_what_and_why_and_the_page_too(name: str) -> None:
     def used() -> None:
         experimental(name)
 
-    with pytest.warns(eh.ExperimentalWarning, match=f"^{name} are experimental, as {EXPERIMENTAL[name]}") as found:
+    with pytest.warns(
+        eh.errors.ExperimentalWarning, match=f"^{name} are experimental, as {EXPERIMENTAL[name]}"
+    ) as found:
         used()
     assert Path(found[0].filename).name == Path(__file__).name
     assert name in PAGE.read_text(encoding="utf-8")
@@ -28,6 +30,6 @@ def test_the_warning_says_what_and_why_and_the_page_too(name: str) -> None:
 def test_a_sweep_on_a_cluster_warns(monkeypatch: pytest.MonkeyPatch) -> None:
     nobody: Any = lambda self, tasks: iter(())  # noqa: E731
     monkeypatch.setattr(Pool, "_elsewhere", nobody)
-    with pytest.warns(eh.ExperimentalWarning, match="Dask and Ray"):
+    with pytest.warns(eh.errors.ExperimentalWarning, match="Dask and Ray"):
         assert list(Pool(2, "dask").run([], lambda unit: pytest.fail("no unit"))) == []
     assert list(Pool(2).run([], lambda unit: pytest.fail("no unit"))) == []

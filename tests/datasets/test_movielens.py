@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenhand import Decision, check_environment, compare
+from evenhand import check_environment, compare
 from evenhand.algorithms import ucb1
 from evenhand.core.errors import DataError
 from evenhand.datasets import movielens, rows
+from evenhand.typing import Decision
 
 # --- ratings ----------------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 import pytest
 
-from evenhand import Decision, Environment, EvenhandError, Observation, check_environment
+from evenhand import Environment, EvenhandError, Observation, check_environment
 from evenhand.availability import Independent
 from evenhand.contexts import Categories, Context, Contexts, Log, Normal
 from evenhand.core.cohorts import Answers
@@ -18,7 +18,7 @@ from evenhand.delays import Fixed, Geometric
 from evenhand.features import Category, Features, Number
 from evenhand.feedback import Discounted
 from evenhand.rewards import Bernoulli, Linear, Logistic, Table
-from evenhand.typing import Array
+from evenhand.typing import Array, Decision
 
 COEFFICIENTS = [[0.5, 0.1, 0.0], [0.5, -0.1, 0.0], [0.4, 0.0, 0.1]]
 LANES, ROUNDS = 5, 120

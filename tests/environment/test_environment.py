@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from evenhand import (
-    Decision,
     Environment,
     EvenhandError,
     Feedback,
@@ -35,6 +34,7 @@ from evenhand.policy.selection import TopM
 from evenhand.rewards import Bernoulli, Beta, Categorical, Gaussian, Rewards, Table
 from evenhand.simulation.checks import ENVIRONMENT_CHECKS
 from evenhand.simulation.measures import MEASURES
+from evenhand.typing import Decision
 
 #: Every value of every parameter; `nox -s slow` runs all combinations.
 pytestmark = pytest.mark.covering

@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 import pytest
 
-from evenhand import Decision, Environment, EvenhandError, PerLane
+from evenhand import Environment, EvenhandError, PerLane
 from evenhand.availability import Always, Availability, Independent, Joint, Logged
 from evenhand.contexts import Categories, Contexts, Log, Normal
 from evenhand.core.errors import ConfigurationError, StateError
@@ -47,6 +47,7 @@ from evenhand.rewards import (
     Varying,
     Winners,
 )
+from evenhand.typing import Decision
 
 BLANK = float("nan")
 LOG = [[0.5, BLANK, 1.0], [0.0, 0.25, BLANK]]

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenhand import Decision, Environment, EvenhandError, PerLane
+from evenhand import Environment, EvenhandError, PerLane
 from evenhand.core.errors import DataError, shown
 from evenhand.core.state import for_lanes
 from evenhand.environment.availability import Logged
 from evenhand.environment.rewards import Bernoulli, Beta, Categorical, Gaussian, Rewards, Table, Winners
+from evenhand.typing import Decision
 
 ROUNDS, LANES = 8000, 5
 SIGMAS = 5.0  # a mean strays further than that from its expectation once in 1.7 million times

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from evenhand import Decision, Environment, EvenhandError, Feedback, Observation
+from evenhand import Environment, EvenhandError, Feedback, Observation
 from evenhand.availability import Independent, Logged
 from evenhand.core.state import Outcome, Unit
 from evenhand.delays import ByReward, Custom, Fixed, Geometric
 from evenhand.environment.world import World
 from evenhand.feedback import Adversary, Bounded, FeedbackModel, Immediate, Kernel, NonOblivious, RandomDelay
 from evenhand.rewards import Bernoulli, Beta, Categorical, Gaussian, Rewards, Table, Winners
+from evenhand.typing import Decision
 
 BLANK = float("nan")
 

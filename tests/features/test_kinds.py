@@ -194,7 +194,7 @@ def test_a_kind_of_ones_own_needs_two_members() -> None:
             row[at], row[at + 1] = math.sin(value / 12 * math.pi), math.cos(value / 12 * math.pi)
 
     kinds: dict[str, Any] = {"hour": Hour()}
-    from evenhand import register
+    from evenhand.core.parts import register
 
     register("feature", "hour", Hour)
     features = Features(kinds, intercept=False)

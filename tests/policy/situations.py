@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from evenhand import Decision, Feedback, Observation, Policy, State
+from evenhand import Feedback, Observation, Policy, State
 from evenhand.core.cohorts import Answers
 from evenhand.core.state import Array, Mask
+from evenhand.typing import Decision
 
 Drawn = Callable[[np.random.Generator], tuple[Array, Array, Array]]
 

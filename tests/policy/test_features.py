@@ -7,13 +7,14 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
-from evenhand import Decision, EvenhandError, Feedback, Observation, Policy, State, Traits
+from evenhand import EvenhandError, Feedback, Observation, Policy, State
 from evenhand.core.cohorts import Answers
 from evenhand.core.state import ALL_AVAILABLE, Array, FeatureShape, Shape, each_array
-from evenhand.policy import DeficitFirst, HoldFor, Index, PowerSize
+from evenhand.policy import DeficitFirst, HoldFor, Index, PowerSize, Traits
 from evenhand.policy.claim import Fairness, Ranking
 from evenhand.policy.index import EmpiricalMean
 from evenhand.policy.schedule import Quotas
+from evenhand.typing import Decision
 
 
 class Sums(Index):

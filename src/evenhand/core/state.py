@@ -54,7 +54,7 @@ class Tally:
     """How often each arm was played and what came back; always ``received <= pulls``.
 
     Example:
-        >>> from evenhand import Tally
+        >>> from evenhand.typing import Tally
         >>> Tally.empty((3,)).pulls
         array([0., 0., 0.])
     """
@@ -101,7 +101,7 @@ class Decision:
         >>> import numpy as np
         >>> from evenhand import Policy
         >>> policy = Policy()
-        >>> decision = policy.decide(policy.start(arms=3), ALL_AVAILABLE, np.random.default_rng(0))
+        >>> decision = policy.decide(policy.start(arms=3), Observation(), np.random.default_rng(0))
         >>> decision.round, decision.played.tolist(), decision.propensities.tolist()
         (1, [True, False, False], [True, False, False])
     """
@@ -314,7 +314,8 @@ def dump(record: object) -> Any:
         The plain values, from which `restore` makes the record.
 
     Example:
-        >>> from evenhand import Tally, dump
+        >>> from evenhand import dump
+        >>> from evenhand.typing import Tally
         >>> dump(Tally.empty((2,)))["pulls"]
         {'dtype': 'float64', 'values': [0.0, 0.0]}
     """

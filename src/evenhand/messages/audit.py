@@ -33,8 +33,12 @@ class DelaySummary(Answer):
     about evenly on a logarithmic scale instead; shorter and longer delays have one bin each at the ends.
 
     Example:
-        >>> from evenhand.bandit.audit.delays import summarise
-        >>> summary = summarise([3.0, 8.0, 9.0, 31.0, 55.0])
+        >>> from evenhand import Bandit
+        >>> bandit = Bandit(["tea", "coffee"], "ucb1")
+        >>> for seconds in (3.0, 8.0, 9.0, 31.0, 55.0):
+        ...     decision = bandit.decide(now=0.0)
+        ...     status = bandit.observe(decision.id, dict.fromkeys(decision.names, 1.0), now=seconds)
+        >>> summary = bandit.audit().delays
         >>> summary.quantiles["0.5"], summary.edges, summary.counts
         (9.0, (0.0, 5.0, 10.0, 15.0, 20.0, 25.0, 30.0, 35.0, 40.0, 45.0, 50.0, 55.0), (1, 2, 0, 0, 0, 0, 1, 0, 0, 0, 1))
     """

@@ -51,11 +51,11 @@ class BestChance(Index):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import ALL_AVAILABLE, Policy
+        >>> from evenhand import Observation, Policy
         >>> policy = Policy(BestChance())
         >>> state = policy.start(arms=2)
         >>> state.tally.pulls[:], state.tally.received[:], state.index.successes[:] = [3, 1], [3, 1], [2, 0]
-        >>> policy.index.score(state, ALL_AVAILABLE, np.random.default_rng(0)).round(4)
+        >>> policy.index.score(state, Observation(), np.random.default_rng(0)).round(4)
         array([0.8, 0.2])
 
     Source: Thompson 1933; the quadrature is ours.

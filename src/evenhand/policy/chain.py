@@ -38,9 +38,10 @@ class Chain(AroundIndex):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand.policy.chain import chained
-        >>> chained(np.array([0.1, 0.5, 0.4]), np.array([0.3, 0.8, 0.6]))
-        array([False,  True,  True])
+        >>> from evenhand import Observation, Policy
+        >>> state = Policy(Chain()).start(2, columns=(1, 0))
+        >>> Chain().score(state, Observation(situation=np.array([1.0])), np.random.default_rng(1))  # nothing is known
+        array([1., 1.])
 
     Source: Joseph et al. 2016 (chained intervals); Joseph et al. 2018, section 3 (RidgeFair).
     """

@@ -64,7 +64,8 @@ class ConfidenceIntervals(Intervals):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import State, Tally
+        >>> from evenhand import State
+        >>> from evenhand.typing import Tally
         >>> counts = np.array([400.0, 0.0])
         >>> low, high = ConfidenceIntervals(inside=1000.0).of(State(400, Tally(counts, counts, np.array([200.0, 0.0]))))
         >>> low.round(3), high.round(3)
@@ -195,10 +196,10 @@ class OptimisticShares(Index):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import ALL_AVAILABLE, Policy
+        >>> from evenhand import Observation, Policy
         >>> from evenhand.merit import Power
         >>> index = OptimisticShares(ConfidenceIntervals(inside=1000.0), Power())
-        >>> index.score(Policy(index).start(arms=2), ALL_AVAILABLE, np.random.default_rng(0))
+        >>> index.score(Policy(index).start(arms=2), Observation(), np.random.default_rng(0))
         array([1., 1.])
 
     Source: Chen et al. 2024, Algorithm 1, line 9, and Algorithm 3.

@@ -105,7 +105,7 @@ class Received(Evidence):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import Tally
+        >>> from evenhand.typing import Tally
         >>> pulls, received, rewards = np.array([5.0]), np.array([4.0]), np.array([3.0])
         >>> Received().of(Tally(pulls, received, rewards))
         (array([3.]), array([4.]))
@@ -134,7 +134,7 @@ class Optimistic(Evidence):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import Tally
+        >>> from evenhand.typing import Tally
         >>> pulls, received, rewards = np.array([5.0]), np.array([4.0]), np.array([3.0])
         >>> Optimistic().of(Tally(pulls, received, rewards))
         (array([4.]), array([5.]))
@@ -168,7 +168,7 @@ class Pessimistic(Evidence):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import Tally
+        >>> from evenhand.typing import Tally
         >>> pulls, received, rewards = np.array([5.0]), np.array([4.0]), np.array([3.0])
         >>> Pessimistic().of(Tally(pulls, received, rewards))
         (array([3.]), array([5.]))
@@ -209,9 +209,9 @@ class Mature(Evidence):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import Tally
-        >>> from evenhand.core.cohorts import Cohorts
-        >>> tally = Tally.empty((1,), Cohorts.empty((1,)))
+        >>> from evenhand import Policy
+        >>> from evenhand.policy import UCB
+        >>> tally = Policy(UCB(evidence=Mature())).start(arms=1).tally
         >>> for _ in range(3):
         ...     tally.cohorts.pull(np.array([True]))
         >>> Mature().of(tally)

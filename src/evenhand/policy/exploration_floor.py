@@ -47,9 +47,9 @@ class ExplorationFloor(Around, Selection):
         selection: who plays in the other rounds.
 
     Example:
-        >>> from evenhand import ALL_AVAILABLE, Policy
+        >>> from evenhand import Observation, Policy
         >>> policy = Policy(selection=ExplorationFloor(0.05))
-        >>> policy.decide(policy.start(arms=4), ALL_AVAILABLE, np.random.default_rng(0)).propensities
+        >>> policy.decide(policy.start(arms=4), Observation(), np.random.default_rng(0)).propensities
         array([0.85, 0.05, 0.05, 0.05])
     """
 

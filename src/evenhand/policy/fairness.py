@@ -60,10 +60,10 @@ class DeficitFirst(Fairness):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import ALL_AVAILABLE, Policy
+        >>> from evenhand import Observation, Policy
         >>> policy = Policy(fairness=DeficitFirst([0.5, 0.1]))
         >>> state, rng = policy.start(arms=2), np.random.default_rng(0)
-        >>> [policy.decide(state, ALL_AVAILABLE, rng).played.argmax().item() for _ in range(4)]
+        >>> [policy.decide(state, Observation(), rng).played.argmax().item() for _ in range(4)]
         [0, 1, 0, 0]
 
     Source: Patil et al. 2019, section 5, FUCB; Fang et al. 2022, section 3, Fair-Learn with α > 0.
@@ -149,7 +149,8 @@ class DeficitBonus(Fairness):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import State, Tally
+        >>> from evenhand import State
+        >>> from evenhand.typing import Tally
         >>> pulls = np.array([3.0, 0.0])
         >>> bonus = DeficitBonus([0.5, 0.5], rate=0.2, shape="hard")
         >>> bonus.claim(np.array([0.6, 0.5]), State(3, Tally(pulls, pulls, pulls))).score

@@ -69,14 +69,14 @@ class Forgetting(Evidence):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import ALL_AVAILABLE, Feedback, Policy
+        >>> from evenhand import Feedback, Observation, Policy
         >>> from evenhand.policy import EmpiricalMean
         >>> policy, rng = Policy(EmpiricalMean(Forgetting(window=2))), np.random.default_rng(0)
         >>> state = policy.start(arms=1)
         >>> for reward in (1.0, 0.0, 0.5):
-        ...     played = policy.decide(state, ALL_AVAILABLE, rng).played
+        ...     played = policy.decide(state, Observation(), rng).played
         ...     policy.observe(state, Feedback(played, np.array([reward])), rng)
-        >>> policy.index.score(state, ALL_AVAILABLE, rng), state.tally.pulls
+        >>> policy.index.score(state, Observation(), rng), state.tally.pulls
         (array([0.25]), array([3.]))
 
     Source: Garivier & Moulines 2011, section 2.

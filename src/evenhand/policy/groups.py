@@ -167,12 +167,12 @@ class BoundedShares(Fairness):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import ALL_AVAILABLE, Policy
+        >>> from evenhand import Observation, Policy
         >>> from evenhand.policy import EmpiricalMean
         >>> north = {"name": "north", "arms": [1, 2], "at_least": 0.5}
         >>> policy = Policy(EmpiricalMean(), BoundedShares(groups=[north]))
         >>> state, rng = policy.start(arms=3), np.random.default_rng(0)
-        >>> [policy.decide(state, ALL_AVAILABLE, rng).played.argmax().item() for _ in range(4)]
+        >>> [policy.decide(state, Observation(), rng).played.argmax().item() for _ in range(4)]
         [0, 1, 0, 1]
 
     Source: ours; the exact queue is that of Huang et al. 2020, eq. (5), with a group or a cap in place of an arm's

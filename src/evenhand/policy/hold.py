@@ -249,11 +249,11 @@ class HoldFor(Hold):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import ALL_AVAILABLE, Policy
+        >>> from evenhand import Observation, Policy
         >>> from evenhand.policy import UCB, TopM
         >>> policy = Policy(UCB(4.0, clip=True), selection=TopM(ties="fewest"), hold=HoldFor(PowerSize(2.0)))
         >>> state, rng = policy.start(arms=2), np.random.default_rng(0)
-        >>> [policy.decide(state, ALL_AVAILABLE, rng).played.argmax().item() for _ in range(10)]
+        >>> [policy.decide(state, Observation(), rng).played.argmax().item() for _ in range(10)]
         [0, 1, 0, 0, 0, 0, 1, 1, 1, 1]
 
     Source: Wang et al. 2021, Algorithms 1 and 2; ``"second_half"`` is ours.
@@ -353,11 +353,11 @@ class RestartedHold(Hold):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import ALL_AVAILABLE, Policy
+        >>> from evenhand import Observation, Policy
         >>> policy = Policy(hold=RestartedHold(DoubledHorizon(first_horizon=2, exponent=1.0)))
         >>> state, rng, sizes = policy.start(arms=2), np.random.default_rng(0), []
         >>> for _ in range(6):
-        ...     _ = policy.decide(state, ALL_AVAILABLE, rng)
+        ...     _ = policy.decide(state, Observation(), rng)
         ...     sizes.append(state.hold.left.item())
         >>> sizes  # rounds still to go: 1, then 2 cut after 1; the second phase has 1, 2 and 1 of 3
         [0.0, 1.0, 0.0, 1.0, 0.0, 2.0]
@@ -419,11 +419,11 @@ class RandomEnds(Hold):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import ALL_AVAILABLE, Policy
+        >>> from evenhand import Observation, Policy
         >>> from evenhand.policy import OnePhase
         >>> policy = Policy(hold=RandomEnds(OnePhase(longest=2, horizon=1000)))
         >>> state, rng = policy.start(arms=3), np.random.default_rng(0)
-        >>> bool(policy.decide(state, ALL_AVAILABLE, rng).played[0])
+        >>> bool(policy.decide(state, Observation(), rng).played[0])
         True
 
     Source: Cesa-Bianchi, Gentile & Mansour 2018, section 3; Wang et al. 2021, Algorithm 3.

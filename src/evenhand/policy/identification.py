@@ -229,10 +229,10 @@ class TrackedShares(IdentifyingShares):
         power: a in [0, 1].
 
     Example:
-        >>> from evenhand import ALL_AVAILABLE, Policy
+        >>> from evenhand import Observation, Policy
         >>> policy, rng = Policy(fairness=TrackedShares([0.5, 0.0, 0.0])), np.random.default_rng(0)
         >>> state = policy.start(arms=3)
-        >>> [policy.decide(state, ALL_AVAILABLE, rng).played.argmax().item() for _ in range(6)]
+        >>> [policy.decide(state, Observation(), rng).played.argmax().item() for _ in range(6)]
         [0, 1, 0, 2, 0, 1]
 
     Source: Garivier & Kaufmann 2016, section 3.1 (C-tracking); Russo & Vannella 2024 (shares).

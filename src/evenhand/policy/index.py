@@ -183,10 +183,11 @@ class UCB(Index):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import State, Tally
+        >>> from evenhand import State
+        >>> from evenhand.typing import Tally
         >>> counts = np.array([4.0, 1.0, 0.0])
         >>> state = State(round=5, tally=Tally(counts, counts, np.array([2.0, 0.0, 0.0])))
-        >>> UCB().score(state, ALL_AVAILABLE, np.random.default_rng(0)).round(3)
+        >>> UCB().score(state, Observation(), np.random.default_rng(0)).round(3)
         array([1.447, 1.893,   inf])
 
     Source: Patil et al. 2019, eq. (4); Huang et al. 2020 and Fang et al. 2022, section 3, for the clipped form.
@@ -259,10 +260,11 @@ class EmpiricalMean(Index):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import State, Tally
+        >>> from evenhand import State
+        >>> from evenhand.typing import Tally
         >>> counts = np.array([4.0, 0.0])
         >>> state = State(4, Tally(counts, counts, np.array([2.0, 0.0])))
-        >>> EmpiricalMean().score(state, ALL_AVAILABLE, np.random.default_rng(0))
+        >>> EmpiricalMean().score(state, Observation(), np.random.default_rng(0))
         array([0.5, 0. ])
     """
 
@@ -314,7 +316,7 @@ class BetaSample(Index):
         >>> import numpy as np
         >>> from evenhand import Policy
         >>> policy = Policy(index=BetaSample())
-        >>> draw = policy.index.score(policy.start(arms=3), ALL_AVAILABLE, np.random.default_rng(0))
+        >>> draw = policy.index.score(policy.start(arms=3), Observation(), np.random.default_rng(0))
         >>> bool(((draw > 0) & (draw < 1)).all())
         True
 
@@ -405,9 +407,9 @@ class Mean(AroundIndex):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import ALL_AVAILABLE, Policy
+        >>> from evenhand import Observation, Policy
         >>> index = Mean(BetaSample("optimistic"), BetaSample("pessimistic"))
-        >>> draw = index.score(Policy(index).start(arms=3), ALL_AVAILABLE, np.random.default_rng(0))
+        >>> draw = index.score(Policy(index).start(arms=3), Observation(), np.random.default_rng(0))
         >>> bool(((draw > 0) & (draw < 1)).all())
         True
 
@@ -462,9 +464,9 @@ class Exploring(AroundIndex):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import ALL_AVAILABLE, Policy
+        >>> from evenhand import Observation, Policy
         >>> index = Exploring(EmpiricalMean(), epsilon=1.0)
-        >>> index.score(Policy(index).start(arms=2), ALL_AVAILABLE, np.random.default_rng(0))
+        >>> index.score(Policy(index).start(arms=2), Observation(), np.random.default_rng(0))
         array([0., 0.])
 
     Source: Chen et al. 2024, section 6, FGreedy-D.

@@ -86,10 +86,11 @@ class KLUCB(Index):
         clock: t: ``"round"``, ``"played"`` or ``"evidence"``, as in `evenhand.policy.index.UCB`.
 
     Example:
-        >>> from evenhand import ALL_AVAILABLE, Tally
+        >>> from evenhand import Observation
+        >>> from evenhand.typing import Tally
         >>> counts = np.array([4.0, 1.0, 0.0])
         >>> state = State(round=5, tally=Tally(counts, counts, np.array([2.0, 0.0, 0.0])))
-        >>> KLUCB().score(state, ALL_AVAILABLE, np.random.default_rng(0)).round(3)
+        >>> KLUCB().score(state, Observation(), np.random.default_rng(0)).round(3)
         array([0.885, 0.833,   inf])
 
     Source: Garivier & Cappé 2011, Algorithm 1.

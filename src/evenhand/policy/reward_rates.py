@@ -42,9 +42,9 @@ class RewardRates(Index):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import ALL_AVAILABLE, Policy
+        >>> from evenhand import Observation, Policy
         >>> index = RewardRates(rates=[0.2, 0.1], weight=10.0)
-        >>> index.score(Policy(index).start(arms=2), ALL_AVAILABLE, np.random.default_rng(0))
+        >>> index.score(Policy(index).start(arms=2), Observation(), np.random.default_rng(0))
         array([1., 1.])
 
     Source: Sinha 2023, section 3 (queues, surrogate rewards); the weights are EXP3's.

@@ -138,11 +138,11 @@ class PeriodicExploration(Schedule):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import ALL_AVAILABLE, Policy
+        >>> from evenhand import Observation, Policy
         >>> from evenhand.policy import EmpiricalMean
         >>> policy = Policy(EmpiricalMean(), schedule=PeriodicExploration(0.5))
         >>> state, rng = policy.start(arms=2), np.random.default_rng(0)
-        >>> [policy.decide(state, ALL_AVAILABLE, rng).played.argmax().item() for _ in range(8)]
+        >>> [policy.decide(state, Observation(), rng).played.argmax().item() for _ in range(8)]
         [0, 1, 0, 0, 0, 1, 0, 0]
 
     Source: Besson et al. 2022, Algorithm 2, line 3, counted from round 1 and not from the last change.
@@ -186,10 +186,10 @@ class Quotas(Schedule):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import ALL_AVAILABLE, Policy
+        >>> from evenhand import Observation, Policy
         >>> policy = Policy(schedule=Quotas([2, 1]))
         >>> state, rng = policy.start(arms=2), np.random.default_rng(0)
-        >>> [policy.decide(state, ALL_AVAILABLE, rng).played.argmax().item() for _ in range(3)]
+        >>> [policy.decide(state, Observation(), rng).played.argmax().item() for _ in range(3)]
         [0, 0, 1]
 
     Source: Patil et al. 2019, section 4, Algorithms 1 and 2.
@@ -234,10 +234,10 @@ class ForcedStart(Schedule):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import ALL_AVAILABLE, Policy
+        >>> from evenhand import Observation, Policy
         >>> policy = Policy(schedule=ForcedStart())
         >>> state, rng = policy.start(arms=3), np.random.default_rng(0)
-        >>> [policy.decide(state, ALL_AVAILABLE, rng).played.argmax().item() for _ in range(3)]
+        >>> [policy.decide(state, Observation(), rng).played.argmax().item() for _ in range(3)]
         [0, 1, 2]
 
     Source: Chen et al. 2024, Algorithm 1, lines 2 to 4; the published code has the free start.
@@ -292,12 +292,12 @@ class Elimination(Schedule):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import ALL_AVAILABLE, Feedback, Policy
+        >>> from evenhand import Feedback, Observation, Policy
         >>> from evenhand.policy import ConfidenceIntervals
         >>> policy = Policy(schedule=Elimination(ConfidenceIntervals(inside=2.0, per_arm=False)))
         >>> state, rng, rewards = policy.start(arms=2), np.random.default_rng(0), np.array([1.0, 0.0])
         >>> for _ in range(20):
-        ...     played = policy.decide(state, ALL_AVAILABLE, rng).played
+        ...     played = policy.decide(state, Observation(), rng).played
         ...     policy.observe(state, Feedback(played, rewards * played), rng)
         >>> state.schedule.alive, state.tally.pulls
         (array([ True, False]), array([17.,  3.]))

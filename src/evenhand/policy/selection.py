@@ -163,10 +163,10 @@ class Categorical(Selection):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import ALL_AVAILABLE, Policy
+        >>> from evenhand import Observation, Policy
         >>> from evenhand.policy import Shares
         >>> state, rng = Policy().start(arms=2), np.random.default_rng(0)
-        >>> Categorical().select(Shares(np.array([0.0, 1.0])), state, ALL_AVAILABLE, rng)
+        >>> Categorical().select(Shares(np.array([0.0, 1.0])), state, Observation(), rng)
         (array([False,  True]), array([0., 1.]))
 
     Source: Patil et al. 2019, section 4, Algorithm 1, line 9.
@@ -223,11 +223,11 @@ class DependentRounding(Selection):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import ALL_AVAILABLE, Policy
+        >>> from evenhand import Observation, Policy
         >>> from evenhand.policy import Shares
         >>> state, rng = Policy().start(arms=4), np.random.default_rng(1)
         >>> claim = Shares(np.array([1.0, 1.0, 1.0, 3.0]))
-        >>> played, chance = DependentRounding(plays=2).select(claim, state, ALL_AVAILABLE, rng)
+        >>> played, chance = DependentRounding(plays=2).select(claim, state, Observation(), rng)
         >>> int(played.sum()), chance.round(3)
         (2, array([0.333, 0.333, 0.333, 1.   ]))
 
@@ -262,11 +262,11 @@ class SystematicSampling(Selection):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import ALL_AVAILABLE, Policy
+        >>> from evenhand import Observation, Policy
         >>> from evenhand.policy import Shares
         >>> state, rng = Policy().start(arms=4), np.random.default_rng(1)
         >>> claim = Shares(np.array([1.0, 1.0, 1.0, 3.0]))
-        >>> played, _ = SystematicSampling(plays=2).select(claim, state, ALL_AVAILABLE, rng)
+        >>> played, _ = SystematicSampling(plays=2).select(claim, state, Observation(), rng)
         >>> played
         array([False,  True, False,  True])
 

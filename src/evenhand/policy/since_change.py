@@ -73,14 +73,14 @@ class SinceLastChange(Evidence):
         points: moments to remember per arm, ≥ 4.
 
     Example:
-        >>> from evenhand import ALL_AVAILABLE, Feedback, Policy
+        >>> from evenhand import Feedback, Observation, Policy
         >>> from evenhand.policy import EmpiricalMean
         >>> policy, rng = Policy(EmpiricalMean(SinceLastChange())), np.random.default_rng(0)
         >>> state = policy.start(arms=1)
         >>> for round in range(100):
-        ...     played = policy.decide(state, ALL_AVAILABLE, rng).played
+        ...     played = policy.decide(state, Observation(), rng).played
         ...     policy.observe(state, Feedback(played, np.array([float(round >= 50)])), rng)
-        >>> state.evidence.changes, policy.index.score(state, ALL_AVAILABLE, rng)
+        >>> state.evidence.changes, policy.index.score(state, Observation(), rng)
         (array([1.]), array([1.]))
 
     Source: Besson, Kaufmann, Maillard & Seznec 2022, Algorithms 1 and 2.

@@ -59,7 +59,8 @@ class VirtualQueue(Fairness):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import State, Tally
+        >>> from evenhand import State
+        >>> from evenhand.typing import Tally
         >>> pulls = np.array([4.0, 0.0])
         >>> queue = VirtualQueue([0.5, 0.5], eta=10.0)
         >>> queue.claim(np.array([0.9, 0.5]), State(4, Tally(pulls, pulls, pulls))).score

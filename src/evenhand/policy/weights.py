@@ -60,9 +60,9 @@ class ExponentialWeights(Index):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import ALL_AVAILABLE, Policy
+        >>> from evenhand import Observation, Policy
         >>> index = ExponentialWeights(mixing=0.1)
-        >>> index.score(Policy(index).start(arms=2), ALL_AVAILABLE, np.random.default_rng(0))
+        >>> index.score(Policy(index).start(arms=2), Observation(), np.random.default_rng(0))
         array([1., 1.])
 
     Source: Auer et al. 2002, section 3; Wang et al. 2021, Algorithm 2.
@@ -130,9 +130,9 @@ class RestartedWeights(Index):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import ALL_AVAILABLE, Policy
+        >>> from evenhand import Observation, Policy
         >>> index = RestartedWeights(DoubledHorizon(first_horizon=100))
-        >>> index.score(Policy(index).start(arms=2), ALL_AVAILABLE, np.random.default_rng(0))
+        >>> index.score(Policy(index).start(arms=2), Observation(), np.random.default_rng(0))
         array([1., 1.])
 
     Source: Wang et al. 2021, Algorithm 2, with the doubling of its section 3.1.
@@ -243,10 +243,10 @@ class WindowWeights(Index):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import ALL_AVAILABLE, Policy
+        >>> from evenhand import Observation, Policy
         >>> from evenhand.policy import OnePhase
         >>> index = WindowWeights(OnePhase(longest=2, horizon=1000))
-        >>> index.score(Policy(index).start(arms=2), ALL_AVAILABLE, np.random.default_rng(0))
+        >>> index.score(Policy(index).start(arms=2), Observation(), np.random.default_rng(0))
         array([1., 1.])
 
     Source: Cesa-Bianchi, Gentile & Mansour 2018, section 3 (loss); Wang et al. 2021, Algorithm 3 (gain).
