@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from evenhand.service.http.auth import Caller
-from evenhand.service.http.limits import RECEIVED, REQUEST, SHARE, Place, Quotas, work_of
+from evenhand.service.http.limits import OWN, RECEIVED, REQUEST, SHARE, Place, Quotas, work_of
 from evenhand.service.http.settings import Settings
 from evenhand.service.priority import Priority
 from evenhand.service.store import Decide, LeaseRounds, Store
@@ -164,20 +164,41 @@ def test_what_a_request_counts_for_is_what_its_command_says(number: int) -> None
     assert work_of("lease", {"decisions": number, "seconds": 60}, lambda: size) == LeaseRounds(number, 60.0).work(*size)
 
 
-def test_pieces_of_a_large_body_have_turns(drinks: Asking, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three pieces of different sizes, the small one without: what comes last has the turn of the whole."""
+@pytest.fixture
+def taken(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The turns that are taken."""
     taken, take = list[float](), Place.take
 
     async def noted(self: Place, cost: float) -> None:
         taken.append(cost)
         await take(self, cost)
 
+    monkeypatch.setattr(Place, "take", noted)
+    return taken
+
+
+@pytest.mark.parametrize(("path", "cost"), [("decisions", REQUEST), ("leases", OWN["lease"]), ("none", 0.0)])
+def test_a_small_body_has_the_turn_of_its_route(drinks: Asking, taken: list[float], path: str, cost: float) -> None:
+    drinks.post(f"{ONE}/{path}", {"decisions": 1} if path == "leases" else {})
+    assert taken == [cost] * (cost > 0.0)
+
+
+def test_names_count_for_less_than_rewards(drinks: Asking, taken: list[float]) -> None:
+    bodies = {"decisions": {"available": ["tea"] * 900}, "rewards": {"rewards": [{}] * 900}}
+    for path, body in bodies.items():
+        assert drinks.post(f"{ONE}/{path}", body).status_code == 422
+    _, _, names, _, _, rewards = taken
+    assert 4 * (names - REQUEST) < rewards - REQUEST
+
+
+def test_pieces_of_a_large_body_have_turns(drinks: Asking, taken: list[float]) -> None:
+    """Three pieces of different sizes, the small one without: what comes last has the turn of the whole."""
+
     async def pieces() -> AsyncIterator[bytes]:
         for size in (5_000, 1_000, 3_000):
             yield b" " * size
         yield b"{}"
 
-    monkeypatch.setattr(Place, "take", noted)
     kind = {"Content-Type": "application/json"}
     assert drinks("POST", f"{ONE}/decisions", content=pieces(), headers=kind).status_code == 200
     assert taken[:3] == [RECEIVED * 5_000, RECEIVED * 3_000, REQUEST]

@@ -23,7 +23,7 @@ from evenhand.service.http.limits import (
     BYTE,
     NAME,
     NAMING,
-    READ,
+    OWN,
     RECEIVED,
     REQUEST,
     SMALL,
@@ -172,7 +172,7 @@ class KeyRoute(APIRoute):
                 with service.quotas.request(caller):
                     check_query(request)
                     if self.body_field is None:
-                        await place.take(READ.get(self.name, REQUEST))
+                        await place.take(OWN.get(self.name, REQUEST))
                     else:
                         request = _Read(request.scope, request.receive)
                         await request.read(self, service, place)
@@ -253,7 +253,7 @@ class _Read(Request):
         body, self.state.message = await self._received(place), None
         size = partial(service.store.size, self.path_params.get("name", ""))
         if len(body) <= SMALL:
-            await place.take(cost := REQUEST)
+            await place.take(cost := OWN.get(route.name, REQUEST))
             self.state.body = _parsed(body)
         else:
             await place.take(REQUEST)
