@@ -225,16 +225,18 @@ class Life:
                 self.check_account(segments, segment, place, arm)
 
     def check_copies(self) -> None:
-        """A copy that was saved, and one that was told what has happened, are the same, and say the same."""
+        """A copy that was saved, and one that was made from what has happened, are the same, and say the same."""
         again = Bandit.restored(json.loads(json.dumps(self.bandit.dump())))
         assert self.copy.dump() == self.bandit.dump()
-        for other in (again, self.copy):
-            assert other.audit(now=self.now) == self.bandit.audit(now=self.now)
-            assert other.health(now=self.now) == self.bandit.health(now=self.now)
-            assert other.stopping(now=self.now) == self.bandit.stopping(now=self.now)
-            if len(self.able) > 1:
-                assert other.differences(now=self.now) == self.bandit.differences(now=self.now)
+        said = self.said_by(self.bandit)
+        assert self.said_by(again) == said
+        assert self.said_by(self.copy) == said
         assert again.dump() == self.bandit.dump()
+
+    def said_by(self, bandit: Bandit) -> tuple[Any, ...]:
+        now, several = self.now, len(self.able) > 1
+        differences = bandit.differences(now=now) if several else ()
+        return bandit.audit(now=now), bandit.health(now=now), bandit.stopping(now=now), differences
 
     def check_line(self, line: Line) -> None:
         """Plays, rewards and the promise for all rounds."""
