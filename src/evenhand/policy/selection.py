@@ -315,8 +315,8 @@ def _rounded(chance: Array, rng: np.random.Generator) -> Mask:
         first, second, here, there = value[:even:2], value[1:even:2], place[:even:2], place[1:even:2]
         total = first + second
         over = total > 1.0
-        # The first gets the larger share with chance a/s or (1 − b)/(2 − s), by a coin that is the same at s = 1: there
-        # the last pair often is that sum, and who plays must not hang on how it was rounded.
+        # The first gets the larger share with chance a/s or (1 − b)/(2 − s), by a coin that is the same at s = 1, often
+        # the sum of the last pair: who plays must not hang on how that is rounded.
         coins = rng.random(total.shape[::-1]).T
         ahead = coins * np.where(over, 2.0 - total, total) < np.where(over, 1.0 - second, first)
         goes_on = np.where(ahead != over, here, there)
