@@ -379,26 +379,13 @@ def record_report(
     record: Record, lease: Lease, facts: Mapping[str, Any], now: float, given: Container[str] = ()
 ) -> None:
     """Record a report of a lease, whether it has just arrived or is read from a log."""
-    added, arms = facts["played"] - lease.played, len(record.arms)
+    added = facts["played"] - lease.played
     if added > 0:
-        before = lease.reserved(arms)
-        lease.columns = np.concatenate([lease.columns, np.array(facts.get("columns", ()), dtype=np.int64)])
-        lease.rewards = np.concatenate([lease.rewards, np.full((added, lease.plays), np.nan)])
-        time = max(now, lease.reports[-1].time) if lease.reports else now
-        counted = not facts.get("uncounted")  # as what is from before there were sums for differences
-        table = lease_scores.count_rounds(record, lease, facts["played"], now) if counted else UNCOUNTED
-        lease.reports.append(Report(facts["played"], time, added * lease.plays, table))
-        packed = Available.of(_grown(lease.available, arms)).packed
-        for _ in range(min(added, RECENT)):
-            record.availability.add(packed)
-        if lease.salt is not None:
-            note_deficits(record)
-            _recount(record, lease, lease.reserved(arms) - before)
-    statistics = record.statistics
+        _count_played(record, lease, facts, added, now)
     if facts["late"] or facts["rewards"]:
         record.count_history.received = now
     for arm, some in facts["late"].items():
-        statistics.late[record.arms.place[arm]] += float(len(some["positions"]))
+        record.statistics.late[record.arms.place[arm]] += float(len(some["positions"]))
         lease.fill(record.arms.place[arm], some)
         if record.missing == "zero":
             zeros = np.zeros(len(some["positions"]))
@@ -410,21 +397,45 @@ def record_report(
     for arm, some in facts["rewards"].items():
         positions, known = np.array(some["positions"], dtype=np.int64), np.array(some["values"], dtype=float)
         lease_scores.learn(record, lease, record.arms.place[arm], positions, known)
-    places, values = _flat(record, facts["rewards"])
-    if len(places):
-        received = np.bincount(places, minlength=arms).astype(float)
-        statistics.received += received
-        statistics.known += received
-        statistics.sums += (amounts := np.bincount(places, values, arms))
-        record.count_history.credit(lease.first, at := received.nonzero(), received[at], amounts[at])
-        low, high = record.reward_range
-        sums = np.bincount(places, (values - low) / (high - low), arms).astype(float)
-        record.learn_sums(received, sums, given)
-        for one in lease.reports:
-            one.missing = lease.missing(one) if one.until > lease.closed else 0
+    _take_rewards(record, lease, *_flat(record, facts["rewards"]), given)
     if facts["finished"]:
         record_return(record, lease)
     record.leases.forget()
+
+
+def _count_played(record: Record, lease: Lease, facts: Mapping[str, Any], added: int, now: float) -> None:
+    """Count the rounds of a lease that a report says were played, so many more than before."""
+    arms = len(record.arms)
+    before = lease.reserved(arms)
+    lease.columns = np.concatenate([lease.columns, np.array(facts.get("columns", ()), dtype=np.int64)])
+    lease.rewards = np.concatenate([lease.rewards, np.full((added, lease.plays), np.nan)])
+    time = max(now, lease.reports[-1].time) if lease.reports else now
+    counted = not facts.get("uncounted")  # as what is from before there were sums for differences
+    table = lease_scores.count_rounds(record, lease, facts["played"], now) if counted else UNCOUNTED
+    lease.reports.append(Report(facts["played"], time, added * lease.plays, table))
+    packed = Available.of(_grown(lease.available, arms)).packed
+    for _ in range(min(added, RECENT)):
+        record.availability.add(packed)
+    if lease.salt is not None:
+        note_deficits(record)
+        _recount(record, lease, lease.reserved(arms) - before)
+
+
+def _take_rewards(record: Record, lease: Lease, places: Places, values: Array, given: Container[str]) -> None:
+    """Take the rewards of a report, those of all arms together."""
+    if not len(places):
+        return
+    statistics, arms = record.statistics, len(record.arms)
+    received = np.bincount(places, minlength=arms).astype(float)
+    statistics.received += received
+    statistics.known += received
+    statistics.sums += (amounts := np.bincount(places, values, arms))
+    record.count_history.credit(lease.first, at := received.nonzero(), received[at], amounts[at])
+    low, high = record.reward_range
+    sums = np.bincount(places, (values - low) / (high - low), arms).astype(float)
+    record.learn_sums(received, sums, given)
+    for one in lease.reports:
+        one.missing = lease.missing(one) if one.until > lease.closed else 0
 
 
 def _flat(record: Record, rewards: Mapping[str, Mapping[str, Sequence[Any]]]) -> tuple[Places, Array]:

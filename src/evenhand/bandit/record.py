@@ -74,19 +74,8 @@ class Record:
         self.leases = Leases()
         self.missing = checked_missing(missing, window)
         self.reward_range = RewardRange.of(rewards)
-        if missing == "zero" and not self.reward_range.low <= 0.0 <= self.reward_range.high:
-            low, high = self.reward_range
-            raise EvenhandError(
-                f"missing='zero' counts a missing reward as 0, which is outside rewards = ({low:g}, {high:g}); extend "
-                "rewards to 0, or use missing='lost'"
-            )
-        lists = {name: by_arm(name, value, names) if name in VALUES else value for name, value in parameters.items()}
-        if isinstance(lists.get("prior"), Mapping):
-            lists["prior"] = prior_by_name(lists["prior"], names)
-        if "groups" in lists:
-            from evenhand.policy.groups import with_places
-
-            lists["groups"] = with_places(lists["groups"], names)
+        _check_zero(self.missing, self.reward_range)
+        lists = _with_places(parameters, names)
         self.version = 0
         self.adopt(Arms(names), lists, self.built(names, lists))
         self.state = self.started(self.policy, len(names))
@@ -317,6 +306,27 @@ def checked_missing(missing: str | None, window: float | None) -> str:
             f"missing={meaning!r} needs a window, the seconds after which a reward that has not arrived {counts}"
         )
     return meaning
+
+
+def _check_zero(missing: str, rewards: RewardRange) -> None:
+    """Refuse a missing reward that counts as 0 where rewards cannot be 0."""
+    if missing == "zero" and not rewards.low <= 0.0 <= rewards.high:
+        raise EvenhandError(
+            f"missing='zero' counts a missing reward as 0, which is outside rewards = ({rewards.low:g}, "
+            f"{rewards.high:g}); extend rewards to 0, or use missing='lost'"
+        )
+
+
+def _with_places(parameters: Mapping[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
+    """Parameters whose values by the names of arms are lists in their order."""
+    lists = {name: by_arm(name, value, names) if name in VALUES else value for name, value in parameters.items()}
+    if isinstance(lists.get("prior"), Mapping):
+        lists["prior"] = prior_by_name(lists["prior"], names)
+    if "groups" in lists:
+        from evenhand.policy.groups import with_places
+
+        lists["groups"] = with_places(lists["groups"], names)
+    return lists
 
 
 def label_of(algorithm: str | Mapping[str, Any]) -> str:

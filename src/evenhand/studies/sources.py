@@ -40,15 +40,7 @@ KEYS = (
 
 def environment(table: Mapping[str, Any], run: RunSettings, features: Mapping[str, Any] | None = None) -> Environment:
     """The environment that the section ``[environment]`` describes; ``[features]`` declares those of a log."""
-    faults = [
-        ConfigurationError(f"unknown key {key!r}{nearest(key, KEYS)}", key=key) for key in table if key not in KEYS
-    ]
-    if ("rewards" in table) == ("dataset" in table):
-        faults.append(ConfigurationError("give either rewards or a dataset"))
-    if "dataset" in table and {"arms", "availability"} & set(table):
-        faults.append(ConfigurationError("a dataset has its own arms and availability: remove these keys"))
-    if faults:
-        raise EvenhandError.together(faults)
+    _check_keys(table)
     errors = Faults()
     parts: dict[str, Any] = {"names": None}
     if "dataset" in table:
@@ -81,6 +73,19 @@ def environment(table: Mapping[str, Any], run: RunSettings, features: Mapping[st
     for name in ("fractions", "weights", "reward_range", "segments"):
         parts[name] = table.get(name)
     return Environment(**parts)
+
+
+def _check_keys(table: Mapping[str, Any]) -> None:
+    """Refuse keys that are unknown, missing, or not beside a data set."""
+    faults = [
+        ConfigurationError(f"unknown key {key!r}{nearest(key, KEYS)}", key=key) for key in table if key not in KEYS
+    ]
+    if ("rewards" in table) == ("dataset" in table):
+        faults.append(ConfigurationError("give either rewards or a dataset"))
+    if "dataset" in table and {"arms", "availability"} & set(table):
+        faults.append(ConfigurationError("a dataset has its own arms and availability: remove these keys"))
+    if faults:
+        raise EvenhandError.together(faults)
 
 
 def arms_of(table: Mapping[str, Any], run: RunSettings) -> tuple[int | None, tuple[str, ...]]:

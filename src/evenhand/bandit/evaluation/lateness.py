@@ -81,18 +81,25 @@ def lateness(plays: Plays) -> Lateness:
             "by the product limit, for all arms together."
         )
         return Lateness(Empirical(quantiles(share)), False, 1.0 - float(share[-1]), (*says, *_tail(share, missing)))
+    return _by_class(delay, age, reward, score, missing, says)
+
+
+def _by_class(
+    delay: Array, age: Array, reward: Array, score: float, missing: str | None, says: Sequence[str]
+) -> Lateness:
+    """The delays for each class of rewards, where they depend on these by so many standard deviations."""
     classes, edges = _classes(reward, np.isfinite(delay))
     shares = [product_limit(delay, age, np.isfinite(delay) & (classes == one)) for one in range(len(edges) + 1)]
     whole = sum(float(share[-1]) for share in shares)
     rows = [quantiles(share * whole / max(float(share[-1]), 1e-12)) for share in shares]
     direction = "larger" if score > 0.0 else "smaller"
-    says.append(
+    said = (
         f"Delays depend on rewards: {direction} ones come later (answered early against late, {abs(score):.1f} "
         "standard deviations). They are estimated for each class of rewards (Aalen-Johansen), and means only from "
         "plays that are old enough, with the worst case for those still open."
     )
     tail = 1.0 - whole
-    return Lateness(ClassDelays(edges, np.array(rows)), True, tail, (*says, *_tail(np.array([whole]), missing)))
+    return Lateness(ClassDelays(edges, np.array(rows)), True, tail, (*says, said, *_tail(np.array([whole]), missing)))
 
 
 def dependence(delay: Array, reward: Array, item: NDArray[np.intp]) -> float:

@@ -354,13 +354,8 @@ def _log(frame: pd.DataFrame, reading: Reading, source: str, numbers: Index) -> 
         raise DataError(f"{source} has no rows")
     decided, kind = times(table, "timestamp")
     notes = _repeated(table) + (("times have no time zone, and are taken for UTC",) if kind == KINDS[1] else ())
-    order = np.argsort(decided, kind="stable")
-    if (np.diff(order) < 0).any():
-        notes += ("the rows were not in order of time and have been sorted",)
-    table, decided = table.take(order), decided[order]
-    round = rounds_of(table)
-    order = np.argsort(round, kind="stable")
-    table, decided, round = table.take(order), decided[order], round[order]
+    table, decided, round, sorted_now = _in_order(table, decided)
+    notes += sorted_now
     reward, rewarded, open, more = _settled(table, decided, kind, reading)
     items, item, sets, group, listed = items_of(table, round)
     propensity = propensities(table)
@@ -387,6 +382,16 @@ def _log(frame: pd.DataFrame, reading: Reading, source: str, numbers: Index) -> 
         young = f": all are younger than the window, {reading.window:g}" if reading.window and open.all() else ""
         raise DataError(f"{source} has no rows with a reward" + (" that is final" if open.any() else "") + young)
     return log if judged.all() else log._only(judged)
+
+
+def _in_order(table: Table, decided: Array) -> tuple[Table, Array, Index, tuple[str, ...]]:
+    """The rows in order of time, those of a round together; their times, their rounds, and a note if they were not."""
+    order = np.argsort(decided, kind="stable")
+    notes = ("the rows were not in order of time and have been sorted",) if (np.diff(order) < 0).any() else ()
+    table, decided = table.take(order), decided[order]
+    round = rounds_of(table)
+    order = np.argsort(round, kind="stable")
+    return table.take(order), decided[order], round[order], notes
 
 
 def _repeated(table: Table) -> tuple[str, ...]:

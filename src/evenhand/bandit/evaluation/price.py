@@ -127,16 +127,15 @@ def price_of(
     tables = [table for _, table in named]
     take = facts.recommended(tables)
     parameters = {name: value for name, value in take.parameters.items() if name not in PROMISED}
-    name = take.algorithm if policy is None else str(_algorithm(policy)["algorithm"])
+    run = {"algorithm": take.algorithm, **parameters} if policy is None else _algorithm(policy)
+    name = str(run["algorithm"])
     if count:
-        run = {"algorithm": take.algorithm, **parameters} if policy is None else _algorithm(policy)
         curve, missed = _run(facts, curve, tables, run, count, seed)
     if facts.today is not None and promises is PROMISES and facts.today.promise not in {words for words, _ in named}:
         curve = [facts.today, *curve]
-    middle = len(named) // 2
-    rows = zip(facts.names, *(one.tolist() for one in (facts.means, facts.low, facts.high, steady[-1][1])), strict=True)
-    by_arm = tuple(ArmPrice(*row) for row in rows)
+    by_arm = _by_arm(facts, steady[-1][1])
     by_segment = tuple(one for words, table in named for one in facts.by_segment(words, table))
+    middle = len(named) // 2
     says = [
         *_answer(facts, curve, name, count, missed),
         *_dearest(facts, curve, by_arm),
@@ -218,6 +217,12 @@ def _by_program(facts: Facts, bounds: Bounds) -> tuple[Array, float, float, Arra
     prices = price_of_bounds(facts.means, bounds, facts.plays, facts.availability)
     by_name = dict(zip(bounds.names, prices.tolist(), strict=True))
     return shares, low, high, np.array([by_name.get(f"arm {name!r}", 0.0) for name in facts.names])
+
+
+def _by_arm(facts: Facts, duals: Array) -> tuple[ArmPrice, ...]:
+    """Of each arm what it earns, and what more of it costs at the margin."""
+    columns = (facts.means, facts.low, facts.high, duals)
+    return tuple(ArmPrice(*row) for row in zip(facts.names, *(one.tolist() for one in columns), strict=True))
 
 
 def _algorithm(policy: object) -> dict[str, Any]:

@@ -276,12 +276,11 @@ def _decided(
         state.begun = Accounts.opened((len(log.items),))
     full = np.asarray(log.sets.all(axis=1))
     steady: dict[int, Decision] = {}  # decisions without chance since the policy last learned, by available set
+    settled = features is None and within is None and not policy.draws
     known: list[float] = []
     waiting: list[Due] = []
-    rows = (
-        kept,
-        *(one[kept] for one in (events.decided, events.arrived, events.item, events.reward, events.available)),
-    )
+    columns_of = (events.decided, events.arrived, events.item, events.reward, events.available)
+    rows = (kept, *(one[kept] for one in columns_of))
     for row, time, arrival, item, reward, number in zip(*(one.tolist() for one in rows), strict=True):
         if waiting and waiting[0][0] <= time:
             steady.clear()
@@ -291,12 +290,7 @@ def _decided(
             able = None if full[number] else log.sets[number]
             deciding, before = (policy, state) if within is None else within.seen(row, policy, state)
             decision = deciding.choose(before, _observation(able, features, row), rng)
-            if (
-                features is None
-                and within is None
-                and not policy.draws
-                and bool((decision.inclusion == decision.played).all())
-            ):
+            if settled and bool((decision.inclusion == decision.played).all()):
                 steady[number] = decision
         if decision.played[item]:
             steady.clear()

@@ -234,18 +234,22 @@ class _Replay:
         yield from _row_faults(self._row, bandit, first, last, closed)
         for sequence in snapshots:
             yield f"there is a snapshot after event {sequence}, but no such event"
-        if bandit.names != names:
-            yield f"{len(names):,} arms have a name, but its events result in {len(bandit.names):,} arms"
-        if seals.named(self._connection, self._row.id, self._row.name) != self._row.named:
-            yield RENAMED
-        if seals.answered(self._connection, self._row.id) != self._row.answered:
-            yield "its answers to idempotency keys were edited, added or removed"
+        yield from self._faults_beside(bandit, names)
         yield from self._summary_faults(bandit, last, closed)
         if not self.state:  # else those of events that were verified before are not read again
             yield from features.faults(self._connection, self._row.id, sealed)
         if self.state is not None:
             reached = Snapshot(last.sequence, last.chain, closed, saved.dump(bandit), (__version__,))
             self.state = b64encode(reached.packed()).decode()
+
+    def _faults_beside(self, bandit: Record, names: Sequence[str]) -> Iterator[str]:
+        """What is wrong with the names and the answers that stand beside the events."""
+        if bandit.names != names:
+            yield f"{len(names):,} arms have a name, but its events result in {len(bandit.names):,} arms"
+        if seals.named(self._connection, self._row.id, self._row.name) != self._row.named:
+            yield RENAMED
+        if seals.answered(self._connection, self._row.id) != self._row.answered:
+            yield "its answers to idempotency keys were edited, added or removed"
 
     def _first(self, names: Sequence[str]) -> Event:
         return first_event(self._connection, self._row.id, self._row.name, names)
