@@ -47,7 +47,7 @@ class RewardRange(NamedTuple):
         """The unit for a policy's state; None where it is the scale [0, 1]."""
         return None if self == (0.0, 1.0) else Unit(self.low, self.high - self.low)
 
-    def check(self, arm: str, reward: Any) -> float:
+    def check(self, arm: str, reward: object) -> float:
         """The reward of an arm as a float."""
         if type(reward) is float and self.low <= reward <= self.high:  # as most are
             return reward
@@ -72,7 +72,7 @@ class RewardRange(NamedTuple):
         return [(reward - low) / width for reward in rewards] if low or width != 1.0 else rewards
 
 
-def by_arm(name: str, value: Any, names: tuple[str, ...]) -> Any:
+def by_arm(name: str, value: object, names: tuple[str, ...]) -> Any:
     """The values of a parameter in the order of the arms; from a number for all, or a mapping without its zeros."""
     if isinstance(value, Mapping):
         known = set(names)
@@ -95,7 +95,7 @@ def by_arm(name: str, value: Any, names: tuple[str, ...]) -> Any:
     return [validate.number(f"{name}.{arm}", number) for arm, number in zip(names, values, strict=True)]
 
 
-def as_plain(name: str, value: Any) -> Any:
+def as_plain(name: str, value: object) -> Any:
     """A parameter as plain JSON values, with infinity as a string."""
     try:
         return plain(value)
@@ -103,7 +103,7 @@ def as_plain(name: str, value: Any) -> Any:
         raise EvenhandError(f"a bandit cannot be saved with this {name}: {error}") from None
 
 
-def from_plain(value: Any) -> Any:
+def from_plain(value: object) -> Any:
     """The parameter that `as_plain` described; parts stay tables, from which algorithms build them."""
     if isinstance(value, dict):
         return {name: from_plain(item) for name, item in value.items()}

@@ -75,19 +75,19 @@ class Bandit:
     def __init__(
         self,
         arms: Sequence[str],
-        algorithm: str | Policy | Mapping[str, Any],
+        algorithm: str | Policy | Mapping[str, object],
         *,
         plays: int | None = None,
         seed: int = 0,
         window: float | None = None,
         missing: str | None = None,
         rewards: tuple[float, float] = (0.0, 1.0),
-        start_from: Bandit | Mapping[str, Any] | None = None,
+        start_from: Bandit | Mapping[str, object] | None = None,
         words: Mapping[str, str] | None = None,
-        features: Features | Mapping[str, Any] | None = None,
-        arm_features: Mapping[str, Mapping[str, Any]] | None = None,
-        segments: str | Mapping[str, Any] | None = None,
-        **parameters: Any,
+        features: Features | Mapping[str, object] | None = None,
+        arm_features: Mapping[str, Mapping[str, object]] | None = None,
+        segments: str | Mapping[str, object] | None = None,
+        **parameters: object,
     ) -> None:
         self._record = record = Record(
             arms,
@@ -138,9 +138,9 @@ class Bandit:
 
     def decide(
         self,
-        features: Mapping[str, Any] | None = None,
+        features: Mapping[str, object] | None = None,
         *,
-        arms: Mapping[str, Mapping[str, Any]] | None = None,
+        arms: Mapping[str, Mapping[str, object]] | None = None,
         available: Iterable[str] | None = None,
         now: float | None = None,
         propensities: bool = False,
@@ -453,7 +453,7 @@ class Bandit:
         received.close(self._record, clock(now))
         return effects.planned_with_effect(self._record, change)
 
-    def add(self, arm: str, *, now: float | None = None, **values: Any) -> None:
+    def add(self, arm: str, *, now: float | None = None, **values: object) -> None:
         """Add an arm: the change `evenhand.changes.AddArm` with these values.
 
         Args:
@@ -698,7 +698,7 @@ class Bandit:
         return saved.dump(self._record)
 
     @classmethod
-    def restored(cls, plain: Any) -> Bandit:
+    def restored(cls, plain: object) -> Bandit:
         """The bandit that `dump` described.
 
         Args:

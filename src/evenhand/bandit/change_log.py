@@ -93,7 +93,7 @@ class ChangeLog(deque[Change]):
         return found
 
     @classmethod
-    def restored(cls, plain: Sequence[Mapping[str, Any]], arms: int) -> ChangeLog:
+    def restored(cls, plain: Sequence[Mapping[str, object]], arms: int) -> ChangeLog:
         """The changes that `dump` described, of a bandit with so many arms."""
         log = cls()
         try:
@@ -158,7 +158,7 @@ def _restored(plain: Mapping[str, Any], arms: int) -> Change:
             raise ValueError(f"there is no arm at place {value}")
         return int(value)
 
-    def moved(rows: Sequence[Sequence[Any]]) -> tuple[Moved, ...]:
+    def moved(rows: Sequence[Sequence[object]]) -> tuple[Moved, ...]:
         share = "a share"
         return tuple((place(at), validate.number(share, old), validate.number(share, new)) for at, old, new in rows)
 

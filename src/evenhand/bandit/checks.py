@@ -202,7 +202,7 @@ def _same_shapes(state: State, fresh: State, when: str) -> None:
             assert longer, f"{when} the {slot} remembers an array of shape {one}, not {other}"
 
 
-def _shapes(memory: Any) -> list[Shape]:
+def _shapes(memory: object) -> list[Shape]:
     """The shapes of all arrays that a part remembers."""
     shapes: list[Shape] = []
 

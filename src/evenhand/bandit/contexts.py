@@ -58,7 +58,7 @@ class Contexts:
     table of its own, and replaces ``pulls``.
     """
 
-    def __init__(self, features: Features, arms: Sequence[Mapping[str, Any]]) -> None:
+    def __init__(self, features: Features, arms: Sequence[Mapping[str, object]]) -> None:
         self.features = features
         self.arms: list[dict[str, Any]] = [dict(one) for one in arms]  # features of each arm, as they were given
         self.history: list[Moved] = []  # of the columns, by the declarations after the first one
@@ -68,7 +68,7 @@ class Contexts:
         self._encoded: tuple[Array, Mask] | None = None  # the features of the arms
 
     @classmethod
-    def of(cls, features: Any, arms: Any, names: Sequence[str], segments: Any = None) -> Contexts:
+    def of(cls, features: object, arms: object, names: Sequence[str], segments: object = None) -> Contexts:
         """From the arguments of a bandit."""
         if features is None:
             name = "segments" if arms is None else "arm_features"
@@ -95,7 +95,9 @@ class Contexts:
             rows = every
         return Observation(able.mask, own, rows), tuple(counts.elements()) if counts else ()
 
-    def _known(self, given: Mapping[str, Any], able: Available, names: Sequence[str]) -> tuple[Array, dict[str, Any]]:
+    def _known(
+        self, given: Mapping[str, object], able: Available, names: Sequence[str]
+    ) -> tuple[Array, dict[str, Any]]:
         """What is encoded already of the arms that can play, and the features of those of which it is not, or other."""
         if self._encoded is None:
             self._encoded = self.features.arm_rows(self.arms)
@@ -127,7 +129,7 @@ class Contexts:
         if faults:
             raise EvenhandError.together(faults)
 
-    def add_arm(self, values: Mapping[str, Any]) -> None:
+    def add_arm(self, values: Mapping[str, object]) -> None:
         """A new arm has these features."""
         self.arms.append(dict(values))
         self._encoded = None
@@ -207,7 +209,7 @@ class Contexts:
         for round in rounds:
             self.pulls.pop(round, None)
 
-    def redeclared(self, features: Any, given: Mapping[str, Any] | None, arms: Arms) -> Contexts | None:
+    def redeclared(self, features: object, given: Mapping[str, object] | None, arms: Arms) -> Contexts | None:
         """The same with another declaration, and values of the features of arms; None where nothing is another."""
         declared = declared_by(features)
         old = dict(zip(arms.names, self.arms, strict=True))
@@ -269,7 +271,7 @@ class Contexts:
         return contexts
 
 
-def checked(features: Features, given: Any, arms: Arms) -> list[dict[str, Any]]:
+def checked(features: Features, given: object, arms: Arms) -> list[dict[str, Any]]:
     """The values of features that arms have, in the order of the arms."""
     if not isinstance(given, Mapping):
         raise EvenhandError(f"must be a table of features by arm, got {shown(given)}", "arm_features")
@@ -282,7 +284,7 @@ def checked(features: Features, given: Any, arms: Arms) -> list[dict[str, Any]]:
     return [dict(given.get(name, {})) for name in arms.names]
 
 
-def faults_of(features: Features, values: Any, *path: str) -> list[EvenhandError]:
+def faults_of(features: Features, values: object, *path: str) -> list[EvenhandError]:
     """What is wrong with the features of an arm, of which some may be missing: each decision can add them."""
     if not isinstance(values, Mapping):
         return [EvenhandError(f"must be a table of features by name, got {values!r}", *path)]
@@ -300,7 +302,7 @@ def faults_of(features: Features, values: Any, *path: str) -> list[EvenhandError
     return found
 
 
-def lacking(features: Features, values: Mapping[str, Any]) -> list[str]:
+def lacking(features: Features, values: Mapping[str, object]) -> list[str]:
     """Features that each decision has to give for an arm with these values: the declaration has none for a blank."""
     found = []
     for name, feature in features.arms.items():
@@ -312,7 +314,7 @@ def lacking(features: Features, values: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def declared_by(features: Any) -> Features:
+def declared_by(features: object) -> Features:
     """A declaration as it is given, as an object or in its plain form."""
     try:
         declared = as_features(features)

@@ -221,11 +221,11 @@ def _plain_rewards(rewards: Array) -> list[list[Any]]:
     return [_whole(rewards[0]), np.nan_to_num(rewards[1]).tolist()]
 
 
-def _mark(plays: Sequence[Any], known: Sequence[Any], sums: Sequence[Any]) -> Mark:
+def _mark(plays: Sequence[object], known: Sequence[object], sums: Sequence[object]) -> Mark:
     return Mark(np.array([_count(one) for one in plays], dtype=float), _rewards(known, sums))
 
 
-def _rewards(known: Sequence[Any], sums: Sequence[Any]) -> Array:
+def _rewards(known: Sequence[object], sums: Sequence[object]) -> Array:
     return np.array([[_count(one) for one in known], [validate.number("a sum", one) for one in sums]], dtype=float)
 
 
@@ -235,7 +235,7 @@ def _count(value: Any) -> int:
     return int(value)
 
 
-def _time(value: Any) -> float | None:
+def _time(value: object) -> float | None:
     return None if value is None else validate.number("a time", value)
 
 

@@ -34,8 +34,8 @@ def decide(
     now: float,
     estimate: bool = False,
     facts: dict[str, Any] | None = None,
-    features: Mapping[str, Any] | None = None,
-    arms: Mapping[str, Mapping[str, Any]] | None = None,
+    features: Mapping[str, object] | None = None,
+    arms: Mapping[str, Mapping[str, object]] | None = None,
     seen: Seen | None = None,
 ) -> answers.Decision:
     """Decide the next round; see `evenhand.bandit.Bandit.decide`. ``facts`` receives what a log records of it.
@@ -171,8 +171,8 @@ def decided_again(
     record: Record,
     available: Iterable[str] | None,
     silent: bool,
-    features: Mapping[str, Any] | None = None,
-    arms: Mapping[str, Mapping[str, Any]] | None = None,
+    features: Mapping[str, object] | None = None,
+    arms: Mapping[str, Mapping[str, object]] | None = None,
 ) -> Decision:
     """What this computer and this version decide for the next round; changes nothing. See `estimated`."""
     able, before = record.arms.available(available), _before(record, silent)

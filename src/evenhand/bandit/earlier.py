@@ -83,7 +83,7 @@ def with_intervals(plain: Mapping[str, Any]) -> dict[str, Any]:
     return {**plain, "format": 5, "count_history": {**history, "counts": counts, "marked": marked}}
 
 
-def with_features(plain: Mapping[str, Any]) -> dict[str, Any]:
+def with_features(plain: Mapping[str, object]) -> dict[str, Any]:
     """What format 5 saved, in format 6: there are no features."""
     return {**plain, "format": 6}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,14 +27,14 @@ class Counts(NamedTuple):
     sum: float
 
 
-def as_counts(given: Mapping[str, Any], names: Sequence[str], limits: RewardRange) -> dict[str, Counts]:
+def as_counts(given: Mapping[str, object], names: Sequence[str], limits: RewardRange) -> dict[str, Counts]:
     """Counts by arm, each given as a pair or as a table with ``plays`` and ``sum``."""
     if not isinstance(given, Mapping):
         raise EvenhandError(f"start_from must be counts by arm, such as {{'tea': (120, 31)}}, got {given!r}")
     return {arm: _counts(arm, value, names, limits) for arm, value in given.items()}
 
 
-def _counts(arm: object, value: Any, names: Sequence[str], limits: RewardRange) -> Counts:
+def _counts(arm: object, value: object, names: Sequence[str], limits: RewardRange) -> Counts:
     where = f"start_from[{arm!r}]"
     if arm not in names:
         raise EvenhandError(f"start_from has an unknown arm {arm!r}{nearest(str(arm), names) * (len(names) <= HINTED)}")

@@ -438,7 +438,7 @@ def _take_rewards(record: Record, lease: Lease, places: Places, values: Array, g
         one.missing = lease.missing(one) if one.until > lease.closed else 0
 
 
-def _flat(record: Record, rewards: Mapping[str, Mapping[str, Sequence[Any]]]) -> tuple[Places, Array]:
+def _flat(record: Record, rewards: Mapping[str, Mapping[str, Sequence[object]]]) -> tuple[Places, Array]:
     """The places of arms, and their rewards."""
     parts = [np.full(len(some["values"]), record.arms.place[arm]) for arm, some in rewards.items()]
     values = [np.array(some["values"], dtype=float) for some in rewards.values()]

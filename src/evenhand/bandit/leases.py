@@ -136,7 +136,7 @@ class Lease:
         known[inside] = self.rewards[positions[inside]][self.arms_of(positions[inside]) == place]
         return known
 
-    def fill(self, place: int, some: Mapping[str, Sequence[Any]]) -> None:
+    def fill(self, place: int, some: Mapping[str, Sequence[object]]) -> None:
         """Write rewards of an arm at some positions into the table."""
         positions = np.array(some["positions"], dtype=np.int64)
         rows, columns = (self.arms_of(positions) == place).nonzero()
@@ -289,7 +289,7 @@ class Leases(dict[int, Lease]):
         return [lease.dump() for lease in self.values()]
 
     @classmethod
-    def restored(cls, plain: Sequence[Mapping[str, Any]]) -> Leases:
+    def restored(cls, plain: Sequence[Mapping[str, object]]) -> Leases:
         """The leases that `dump` described."""
         return cls((lease.first, lease) for lease in map(Lease.restored, plain))
 

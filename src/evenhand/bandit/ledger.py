@@ -254,7 +254,7 @@ class Ledger:
         return cls(closed, entries, openings, waiting)
 
 
-def _listed(value: Any) -> Any:
+def _listed(value: object) -> Any:
     """A value as JSON has it."""
     return list(value) if isinstance(value, InSegment) else value
 
@@ -269,7 +269,7 @@ def listed_alarms(alarms: Mapping[Promised, Stated]) -> list[list[Any]]:
     return [[kind, _listed(holder), *stated] for (kind, holder), stated in alarms.items()]
 
 
-def alarms_of(rows: Sequence[Sequence[Any]], arms: int) -> dict[Promised, Stated]:
+def alarms_of(rows: Sequence[Sequence[object]], arms: int) -> dict[Promised, Stated]:
     """The promises that are stated to be behind, as they were saved, of a bandit with so many arms."""
     found: dict[Promised, Stated] = {}
     for kind, holder, time, round in rows:

@@ -231,7 +231,7 @@ class PendingRewards:
         }
 
     @classmethod
-    def restored(cls, arms: Arms, plays: int, window: float | None, plain: Mapping[str, Any]) -> PendingRewards:
+    def restored(cls, arms: Arms, plays: int, window: float | None, plain: Mapping[str, object]) -> PendingRewards:
         """The pending rewards that `dump` described, of a bandit with these arms."""
         pending = cls(arms, plays, window)
         try:

@@ -45,18 +45,18 @@ class Record:
     def __init__(
         self,
         arms: Sequence[str],
-        algorithm: str | Policy | Mapping[str, Any],
+        algorithm: str | Policy | Mapping[str, object],
         *,
         plays: int | None = None,
         seed: int = 0,
         window: float | None = None,
         missing: str | None = None,
         rewards: tuple[float, float] = (0.0, 1.0),
-        parameters: Mapping[str, Any] = MappingProxyType({}),
-        words: Words | Mapping[str, Any] | None = None,
-        features: Any = None,
-        arm_features: Any = None,
-        segments: Any = None,
+        parameters: Mapping[str, object] = MappingProxyType({}),
+        words: Words | Mapping[str, object] | None = None,
+        features: object = None,
+        arm_features: object = None,
+        segments: object = None,
     ) -> None:
         names = checked_names(arms)
         self.contexts: Contexts | None = None
@@ -137,7 +137,7 @@ class Record:
     def built(
         self,
         names: Sequence[str],
-        parameters: Mapping[str, Any],
+        parameters: Mapping[str, object],
         checked: bool = False,
         retired: Collection[str] = (),
     ) -> Policy:
@@ -339,11 +339,11 @@ def label_of(algorithm: str | Mapping[str, Any]) -> str:
 
 
 def policy_for(
-    algorithm: str | Mapping[str, Any],
-    parameters: Mapping[str, Any],
+    algorithm: str | Mapping[str, object],
+    parameters: Mapping[str, object],
     names: Sequence[str],
     plays: int = 1,
-    importing: Callable[[str], Any] | None = None,
+    importing: Callable[[str], object] | None = None,
     checked: bool = False,
     retired: Collection[str] = (),
     columns: tuple[int, int] | None = None,
@@ -394,7 +394,7 @@ def _plays_of(policy: Policy, plays: int | None) -> int:
     return policy.plays
 
 
-def _table_of(policy: Policy, parameters: Mapping[str, Any]) -> dict[str, Any]:
+def _table_of(policy: Policy, parameters: Mapping[str, object]) -> dict[str, Any]:
     """A policy as a table of its parts, without those that every policy has anyway."""
     if parameters:
         raise EvenhandError(f"a policy has its parameters itself; leave out {', '.join(parameters)}")
@@ -421,7 +421,9 @@ def _part_table(slot: str, part: Part, arms: int) -> dict[str, Any]:
     return table
 
 
-def split(algorithm: object, parameters: Mapping[str, Any], arms: int) -> tuple[str | dict[str, Any], dict[str, Any]]:
+def split(
+    algorithm: object, parameters: Mapping[str, object], arms: int
+) -> tuple[str | dict[str, Any], dict[str, Any]]:
     """A policy's name or table of parts, and its parameters; those with one value per arm are not in the table."""
     from evenhand.algorithms.build import entry_of, no_policy
 

@@ -207,7 +207,7 @@ def replay_alarm(record: Record, alarm: str, promises: Sequence[Mapping[str, Any
             del record.alarms[promise]
 
 
-def replay_memory(record: Record, patches: Mapping[str, Any]) -> None:
+def replay_memory(record: Record, patches: Mapping[str, object]) -> None:
     """Take over what parts of the policy remember, as a `Recorder` described it."""
     known = recorded_slots(record)
     for slot, part in patches.items():

@@ -75,7 +75,7 @@ def dump(record: Record) -> dict[str, Any]:
     } | ({"alarms": listed_alarms(record.alarms)} if record.alarms else {})
 
 
-def restored(plain: Any) -> Record:
+def restored(plain: object) -> Record:
     """The record that `dump` described."""
     if not isinstance(plain, dict) or "evenhand" not in plain or "format" not in plain:
         raise StateError("this is not a saved bandit")
@@ -164,12 +164,12 @@ def damaged(error: BaseException) -> StateError:
     return StateError(f"the saved bandit is damaged: {error!r}")
 
 
-def checksum_of(plain: Mapping[str, Any]) -> str:
+def checksum_of(plain: Mapping[str, object]) -> str:
     """A hash of plain values, in whatever order their names are."""
     return blake2b(json.dumps(plain, sort_keys=True).encode(), digest_size=16).hexdigest()
 
 
-def write(plain: Mapping[str, Any], path: str | os.PathLike[str]) -> None:
+def write(plain: Mapping[str, object], path: str | os.PathLike[str]) -> None:
     """Write a dumped bandit with its checksum to a JSON file, completely or not at all."""
     text = json.dumps({**plain, "checksum": checksum_of(plain)}, allow_nan=False)
     try:
@@ -193,7 +193,7 @@ def read(path: str | os.PathLike[str]) -> Any:
 T = TypeVar("T")
 
 
-def difference(old: Any, new: Any) -> dict[str, Any] | None:
+def difference(old: object, new: object) -> dict[str, Any] | None:
     """How ``new`` differs from ``old``, a record of the same type; None where it does not.
 
     =========================  ===================================================
@@ -216,7 +216,7 @@ def difference(old: Any, new: Any) -> dict[str, Any] | None:
     return None if type(old) is type(new) and old == new else {"value": new}
 
 
-def _array_difference(old: Any, new: NDArray[Any]) -> dict[str, Any] | None:
+def _array_difference(old: object, new: NDArray[Any]) -> dict[str, Any] | None:
     if not isinstance(old, np.ndarray) or old.shape != new.shape or old.dtype != new.dtype:
         return {"array": dump_record(new)}
     same = (old == new) | ((old != old) & (new != new))  # NaN is equal to NaN here
@@ -230,7 +230,7 @@ def _array_difference(old: Any, new: NDArray[Any]) -> dict[str, Any] | None:
     return {"array": dump_record(new)}
 
 
-def changed(old: T, patch: Any) -> T:
+def changed(old: T, patch: object) -> T:
     """The record that ``old`` becomes with a `difference`; arrays are changed in place."""
     match patch:
         case None:

@@ -32,7 +32,7 @@ PLACE = 4  # bytes of the number of a segment
 class Segments(SegmentAccounts):
     """The segments of a bandit's rounds, with what is known of rewards in them."""
 
-    def __init__(self, given: Any, features: Features, arms: int) -> None:
+    def __init__(self, given: object, features: Features, arms: int) -> None:
         self._partition = Partition(given, features)
         super().__init__(self._partition.names, (arms,))
         shape = (len(self.names), arms)

@@ -19,7 +19,7 @@ OPTIONS = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_SERIALIZE_NUMPY
 INTEGER_LIMIT = 2**63  # integers have at most 64 bits
 
 
-def encode(content: Any) -> bytes:
+def encode(content: object) -> bytes:
     """The JSON of an answer: of strings, finite numbers of 64 bits, times and so on."""
     return orjson.dumps(content, _other, OPTIONS)
 
@@ -103,7 +103,7 @@ def _short(text: str) -> str:
     return repr(text if len(text) <= 40 else f"{text[:40]}…")
 
 
-def _strings(value: Any) -> Iterator[str]:
+def _strings(value: object) -> Iterator[str]:
     """All strings in a value, including the names in objects."""
     stack = [value]
     while stack:

@@ -184,7 +184,7 @@ def sentences(results: SweepTables, found: pd.DataFrame) -> list[str]:
     return [*text, _best(results, found), *_axes(results)]
 
 
-def named(results: SweepTables, row: Mapping[Any, Any]) -> str:
+def named(results: SweepTables, row: Mapping[Any, object]) -> str:
     """A choice in words: its policy, with its values of the axes."""
     values = [
         f"{results.study.symbol(name)} = {row[name]}"

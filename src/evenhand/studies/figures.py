@@ -245,7 +245,7 @@ def _places(values: pd.Series) -> tuple[dict[Any, float], list[Any] | None]:
     return {one: float(place) for place, one in enumerate(once)}, once
 
 
-def _scale(axes: Axes, ticks: Sequence[Any] | None, places: Mapping[Any, float]) -> None:
+def _scale(axes: Axes, ticks: Sequence[object] | None, places: Mapping[Any, float]) -> None:
     from matplotlib.ticker import NullLocator
 
     numbers = np.unique(list(places.values()))

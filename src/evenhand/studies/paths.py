@@ -31,12 +31,12 @@ def steps(path: str) -> Path:
     return tuple(found)
 
 
-def put(tables: Any, path: Path, value: object) -> Any:
+def put(tables: object, path: Path, value: object) -> Any:
     """A copy of nested tables and lists with another value at a path; what it does not lead to is shared."""
     return _put(tables, path, value, "")
 
 
-def _put(tables: Any, path: Path, value: object, before: str) -> Any:
+def _put(tables: object, path: Path, value: object, before: str) -> Any:
     if not path:
         return value
     step, *others = path

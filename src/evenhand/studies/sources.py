@@ -38,7 +38,9 @@ KEYS = (
 )
 
 
-def environment(table: Mapping[str, Any], run: RunSettings, features: Mapping[str, Any] | None = None) -> Environment:
+def environment(
+    table: Mapping[str, object], run: RunSettings, features: Mapping[str, object] | None = None
+) -> Environment:
     """The environment that the section ``[environment]`` describes; ``[features]`` declares those of a log."""
     _check_keys(table)
     errors = Faults()
@@ -75,7 +77,7 @@ def environment(table: Mapping[str, Any], run: RunSettings, features: Mapping[st
     return Environment(**parts)
 
 
-def _check_keys(table: Mapping[str, Any]) -> None:
+def _check_keys(table: Mapping[str, object]) -> None:
     """Refuse keys that are unknown, missing, or not beside a data set."""
     faults = [
         ConfigurationError(f"unknown key {key!r}{nearest(key, KEYS)}", key=key) for key in table if key not in KEYS
@@ -136,7 +138,7 @@ def availability(table: object, model: Rewards | None, names: tuple[str, ...] | 
     return build("availability", values, run.importing)
 
 
-def contexts(table: object, run: RunSettings, features: Mapping[str, Any] | None) -> Any:
+def contexts(table: object, run: RunSettings, features: Mapping[str, object] | None) -> Any:
     """What is known before a decision; rows of a log may come from a CSV file, with the columns that are declared."""
     values = {} if table is None else _table(table)
     if features is not None:
@@ -269,7 +271,7 @@ def _drawn(table: Mapping[str, object], run: RunSettings) -> PerLane:
     return PerLane(rng.uniform(low, high, (run.lanes, arms)))
 
 
-def _penalties(value: Any, model: Rewards | None) -> Any:
+def _penalties(value: object, model: Rewards | None) -> Any:
     if not isinstance(value, Mapping):
         return value
     if dict(value) != {"kind": "half_range"}:
@@ -278,7 +280,7 @@ def _penalties(value: Any, model: Rewards | None) -> Any:
     return PerLane(half) if half.ndim == 2 else half
 
 
-def _members(place: int, row: Any, names: tuple[str, ...]) -> Any:
+def _members(place: int, row: object, names: tuple[str, ...]) -> Any:
     """A set of arms as a row of 0 and 1."""
     if not isinstance(row, list):
         raise EvenhandError(f"must be a list, got {row!r}", "sets", place)

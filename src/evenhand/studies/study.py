@@ -40,7 +40,7 @@ class Axis:
     spacing: str = "even"  # ``"even"`` or ``"log"``, of values that are drawn
     key: str = ""  # in the table of axes, for messages, where it is not the name
 
-    def put(self, config: Any, value: object) -> Any:
+    def put(self, config: object, value: object) -> Any:
         """A configuration with a value of this axis.
 
         Args:
@@ -134,7 +134,7 @@ class Study:
             return cls.parse(data, path.parent)
 
     @classmethod
-    def parse(cls, data: Mapping[str, Any], folder: str | os.PathLike[str] = ".") -> Study:
+    def parse(cls, data: Mapping[str, object], folder: str | os.PathLike[str] = ".") -> Study:
         """The study that nested dictionaries describe, as in a TOML file.
 
         Args:
@@ -165,10 +165,10 @@ class Study:
     @classmethod
     def of(
         cls,
-        config: Mapping[str, Any],
-        axes: Mapping[str, Any] | None = None,
+        config: Mapping[str, object],
+        axes: Mapping[str, object] | None = None,
         *,
-        settings: Sequence[Mapping[str, Any]] | None = None,
+        settings: Sequence[Mapping[str, object]] | None = None,
         mode: str = "full",
         points: int | None = None,
         seed: int = 0,
@@ -338,7 +338,7 @@ def _tables(config: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     return dict(point for key, one in pairs for point in grid_points(one, key))
 
 
-def _kept(value: Any, *path: str | int) -> Any:
+def _kept(value: object, *path: str | int) -> Any:
     """A value as a study keeps it in a file: parts by their plain form."""
     if isinstance(value, Mapping):
         return {key: _kept(one, *path, key) for key, one in value.items()}

@@ -21,10 +21,10 @@ from evenhand.studies.units import Builder, Unit, units_of
 
 
 def sweep(
-    study: str | os.PathLike[str] | Mapping[str, Any] | Study,
-    axes: Mapping[str, Any] | None = None,
+    study: str | os.PathLike[str] | Mapping[str, object] | Study,
+    axes: Mapping[str, object] | None = None,
     *,
-    settings: Sequence[Mapping[str, Any]] | None = None,
+    settings: Sequence[Mapping[str, object]] | None = None,
     mode: str = "full",
     points: int | None = None,
     draw_seed: int = 0,

@@ -185,7 +185,7 @@ def keep(log: Path, reading: Reading) -> None:
         return  # what was said holds for this time
 
 
-def _is_range(rewards: Any) -> bool:
+def _is_range(rewards: object) -> bool:
     """Whether these are two numbers in rising order."""
     if not isinstance(rewards, Sequence) or len(rewards) != 2:
         return False

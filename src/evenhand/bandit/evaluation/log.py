@@ -91,7 +91,7 @@ class Log:
         rewards: tuple[float, float] | None = None,
         unit: str = "",
         rounds: str = "decision",
-        features: Features | Mapping[str, Any] | None = None,
+        features: Features | Mapping[str, object] | None = None,
         source: str = "the log",
     ) -> Log:
         """A log from a table in memory; see `read_log`, whose arguments these are.
@@ -208,7 +208,7 @@ def read_log(
     rewards: tuple[float, float] | None = None,
     unit: str | None = None,
     rounds: str | None = None,
-    features: Features | Mapping[str, Any] | None = None,
+    features: Features | Mapping[str, object] | None = None,
     kept: bool = True,
 ) -> Log:
     """A log of decisions from a CSV or a Parquet file.

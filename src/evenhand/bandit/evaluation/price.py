@@ -36,13 +36,13 @@ UNSURE = 0.5  # part of the price that its interval may be wide until it is call
 
 def price(
     source: Log | str | os.PathLike[str] | EnvironmentLike | Bandit,
-    promises: float | Mapping[str, Any] | Sequence[float | Mapping[str, Any]] = PROMISES,
+    promises: float | Mapping[str, object] | Sequence[float | Mapping[str, object]] = PROMISES,
     *,
-    policy: str | Mapping[str, Any] | None = None,
+    policy: str | Mapping[str, object] | None = None,
     rounds: int | None = None,
     seed: int = 0,
     plays: int | None = None,
-    segments: str | Mapping[str, Any] | None = None,
+    segments: str | Mapping[str, object] | None = None,
 ) -> Price:
     """What promises would cost, from a log, an environment or a running bandit.
 
@@ -111,8 +111,8 @@ def price(
 
 def price_of(
     facts: Facts,
-    promises: Sequence[float | Mapping[str, Any]],
-    policy: str | Mapping[str, Any] | None = None,
+    promises: Sequence[float | Mapping[str, object]],
+    policy: str | Mapping[str, object] | None = None,
     rounds: int | None = None,
     seed: int = 0,
 ) -> Price:
@@ -163,7 +163,7 @@ def price_of(
     )
 
 
-def _possible(facts: Facts, promises: Sequence[float | Mapping[str, Any]]) -> Sequence[float | Mapping[str, Any]]:
+def _possible(facts: Facts, promises: Sequence[float | Mapping[str, object]]) -> Sequence[float | Mapping[str, Any]]:
     """The promises; of those by default parts of an equal share where there are too many arms."""
     equal = facts.plays / len(facts.names)
     if promises is PROMISES and max(PROMISES) > equal:
@@ -179,7 +179,7 @@ def _possible(facts: Facts, promises: Sequence[float | Mapping[str, Any]]) -> Se
     return promises
 
 
-def _named(facts: Facts, promise: float | Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def _named(facts: Facts, promise: float | Mapping[str, object]) -> tuple[str, dict[str, Any]]:
     """A promise in words, and the parameters of a policy that keeps it."""
     if not isinstance(promise, Mapping):
         return percent(promise, 4), {"fractions": [float(promise)] * len(facts.names)}
@@ -241,8 +241,8 @@ def _algorithm(policy: object) -> dict[str, Any]:
 def _run(
     facts: Facts,
     steady: Sequence[PricePoint],
-    tables: Sequence[Mapping[str, Any]],
-    policy: Mapping[str, Any],
+    tables: Sequence[Mapping[str, object]],
+    policy: Mapping[str, object],
     rounds: int,
     seed: int,
 ) -> tuple[list[PricePoint], float]:

@@ -76,7 +76,7 @@ class Facts:
         given = table.get("fractions"), table.get("caps"), table.get("groups", [])
         return bounds_of(len(self.names), *given, self.names)
 
-    def plain(self, table: Mapping[str, Any]) -> bool:
+    def plain(self, table: Mapping[str, object]) -> bool:
         """Whether a promise is of shares alone, and all arms are always available, so that no program is needed."""
         return set(table) == {"fractions"} and not self.availability.traits.sleeping
 
@@ -92,7 +92,7 @@ class Facts:
         none = self.bounds({})
         return np.array([best_bounded(row, none, self.plays, self.availability)[0] for row in means])
 
-    def long_run(self, means: Array, table: Mapping[str, Any]) -> Array:
+    def long_run(self, means: Array, table: Mapping[str, object]) -> Array:
         """(lanes,), what a promise costs in the long run in each of several worlds."""
         if self.plain(table):
             return cost_of_shares(means, np.asarray(table["fractions"]), self.plays)
@@ -112,19 +112,19 @@ class Facts:
         ends = span * np.maximum([free[0] - most @ high, free[1] - least @ low], 0.0)
         return np.asarray(proportional(merit(means), self.plays)), float(ends[0]), float(ends[1])
 
-    def steady(self, words: str, table: Mapping[str, Any]) -> tuple[PricePoint, Array] | None:
+    def steady(self, words: str, table: Mapping[str, object]) -> tuple[PricePoint, Array] | None:
         """What a promise costs in the long run, and (arms,), what one more promised play costs; None: by the means."""
         return None
 
-    def paid(self, words: str, table: Mapping[str, Any]) -> list[str]:
+    def paid(self, words: str, table: Mapping[str, object]) -> list[str]:
         """In which situations a promise is paid, in sentences; none where there are no features."""
         return []
 
-    def by_segment(self, words: str, table: Mapping[str, Any]) -> list[SegmentPrice]:
+    def by_segment(self, words: str, table: Mapping[str, object]) -> list[SegmentPrice]:
         """What a promise costs in each segment in which it is made; none where there are no segments."""
         return []
 
-    def in_segments(self, words: str, table: Mapping[str, Any], found: Sequence[SegmentPrice]) -> list[str]:
+    def in_segments(self, words: str, table: Mapping[str, object], found: Sequence[SegmentPrice]) -> list[str]:
         """The same in sentences."""
         return []
 
@@ -147,7 +147,7 @@ class Facts:
             found[name] = with_places(value, self.names) if name == "groups" else value
         return found
 
-    def words(self, table: Mapping[str, Any]) -> str:
+    def words(self, table: Mapping[str, object]) -> str:
         """A promise in words."""
         if "merit" in table:
             return "shares by merit"
@@ -164,7 +164,7 @@ class Facts:
         """An amount of reward, with its unit."""
         return f"{amount(reward, digits)}{self.unit and ' ' + self.unit}"
 
-    def recommended(self, tables: Sequence[Mapping[str, Any]]) -> Recommendation:
+    def recommended(self, tables: Sequence[Mapping[str, object]]) -> Recommendation:
         """The algorithm to take for promises, and why."""
         keys, late = {key for table in tables for key in table}, self.fit is not None and self.fit.late.dependent
         promise = "merit" if keys == {"merit"} else "group" if keys & {"caps", "groups"} else "share"

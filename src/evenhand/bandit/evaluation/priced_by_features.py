@@ -109,7 +109,7 @@ class FactsByFeatures(Facts):
         self.partition.place(table["segment"])
         return super().promise(_anywhere(table)) | {"segment": table["segment"]}
 
-    def words(self, table: Mapping[str, Any]) -> str:
+    def words(self, table: Mapping[str, object]) -> str:
         """A promise in words."""
         return super().words(_anywhere(table)) + (f" in {table['segment']}" if "segment" in table else "")
 
@@ -119,7 +119,7 @@ class FactsByFeatures(Facts):
         able, gains = self.able[rows], self.gains[rows]
         return replace(self, partition=None, known=known, chances=chances, able=able, gains=gains)
 
-    def segments(self, table: Mapping[str, Any]) -> Iterator[tuple[str, NDArray[np.intp]]]:
+    def segments(self, table: Mapping[str, object]) -> Iterator[tuple[str, NDArray[np.intp]]]:
         """The segments in which a promise is made, each with its contexts."""
         assert self.partition is not None
         place = self.partition.of(self.known.situation)
@@ -128,7 +128,7 @@ class FactsByFeatures(Facts):
             if rows.size and table.get("segment", name) == name:
                 yield name, rows
 
-    def by_segment(self, words: str, table: Mapping[str, Any]) -> list[SegmentPrice]:
+    def by_segment(self, words: str, table: Mapping[str, object]) -> list[SegmentPrice]:
         """What a promise costs in each segment in which it is made."""
         if self.partition is None:
             return []
@@ -141,7 +141,7 @@ class FactsByFeatures(Facts):
             found.append(SegmentPrice(name, often, words, point.steady, point.low, point.high, point.shares))
         return found
 
-    def in_segments(self, words: str, table: Mapping[str, Any], found: Sequence[SegmentPrice]) -> list[str]:
+    def in_segments(self, words: str, table: Mapping[str, object], found: Sequence[SegmentPrice]) -> list[str]:
         """The same in sentences, those first that add most, and what it would cost to promise it over all rounds."""
         own = sorted((one for one in found if one.promise == words), key=lambda one: -one.part * one.steady)
         says = [
@@ -157,14 +157,14 @@ class FactsByFeatures(Facts):
             says.append(f"Promised over all rounds and paid where it costs least, {words} would cost {cost} per round.")
         return says
 
-    def kept(self, table: Mapping[str, Any]) -> Array:
+    def kept(self, table: Mapping[str, object]) -> Array:
         """(contexts, arms), what plays under a promise; under less of it where chance has made that impossible here."""
         for less in SLACK:
             with suppress(InfeasiblePromise):
                 return self.played(table, less)[0]
         return self.played(table)[0]
 
-    def played(self, table: Mapping[str, Any], less: float = 0.0) -> tuple[Array, Array]:
+    def played(self, table: Mapping[str, object], less: float = 0.0) -> tuple[Array, Array]:
         """(contexts, arms), what plays under a promise, and (arms,) what one more promised play of each arm costs."""
         if self.partition is not None:
             kept, duals = self.free(), np.zeros(len(self.names))
@@ -209,7 +209,7 @@ class FactsByFeatures(Facts):
             highest = max(highest, value)
         return highest
 
-    def steady(self, words: str, table: Mapping[str, Any]) -> tuple[PricePoint, Array]:
+    def steady(self, words: str, table: Mapping[str, object]) -> tuple[PricePoint, Array]:
         """What a promise costs in the long run, and (arms,), what one more promised play of each arm costs."""
         if "merit" in table:
             raise EvenhandError("shares by merit have no price where rewards go by features: promise shares of rounds")
@@ -223,7 +223,7 @@ class FactsByFeatures(Facts):
         shares = dict(zip(self.names, (self.chances @ kept).tolist(), strict=True))
         return PricePoint(words, cost, low, high, None, None, None, None, shares), duals
 
-    def paid(self, words: str, table: Mapping[str, Any]) -> list[str]:
+    def paid(self, words: str, table: Mapping[str, object]) -> list[str]:
         """What part of the cost is paid in each segment of the categories and flags of the situation."""
         if self.partition is not None:  # it is said of each segment what it costs there
             return []
@@ -251,7 +251,7 @@ class FactsByFeatures(Facts):
         return says
 
 
-def _anywhere(table: Mapping[str, Any]) -> dict[str, Any]:
+def _anywhere(table: Mapping[str, object]) -> dict[str, Any]:
     """A promise without the segment in which it is made."""
     return {name: one for name, one in table.items() if name != "segment"}
 
@@ -282,7 +282,7 @@ def contexts_of(log: Log, known: Known) -> tuple[NDArray[np.intp], Array]:
     return places, counts / counts.sum()
 
 
-def of_log(log: Log, known: Known, promises: int = 1, segments: Any = None) -> FactsByFeatures:
+def of_log(log: Log, known: Known, promises: int = 1, segments: object = None) -> FactsByFeatures:
     """What is known from a log with features, of so many promises at once, made in each of the segments if any."""
     from scipy.stats import chi2
 

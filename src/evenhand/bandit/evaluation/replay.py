@@ -108,16 +108,16 @@ class Replay:
 
 def replay(
     log: Log,
-    policy: str | Policy | Mapping[str, Any],
-    parameters: Mapping[str, Any] = MappingProxyType({}),
+    policy: str | Policy | Mapping[str, object],
+    parameters: Mapping[str, object] = MappingProxyType({}),
     *,
     seed: int = 0,
     rewards: tuple[float, float] | None = None,
     chance: float | None = None,
-    importing: Callable[[str], Any] | None = None,
-    segments: str | Mapping[str, Any] | None = None,
-    promises: Sequence[Promise | Mapping[str, Any]] = (),
-    **more: Any,
+    importing: Callable[[str], object] | None = None,
+    segments: str | Mapping[str, object] | None = None,
+    promises: Sequence[Promise | Mapping[str, object]] = (),
+    **more: object,
 ) -> Replay:
     """Let a policy that learns decide the rounds of another policy's log by itself.
 
@@ -200,10 +200,10 @@ def replay(
 
 def policy_of(
     log: Log,
-    policy: str | Policy | Mapping[str, Any],
-    parameters: Mapping[str, Any],
+    policy: str | Policy | Mapping[str, object],
+    parameters: Mapping[str, object],
     horizon: int,
-    importing: Callable[[str], Any] | None = None,
+    importing: Callable[[str], object] | None = None,
 ) -> tuple[str, Policy]:
     """A policy for the items of a log, and what it is called."""
     from evenhand.algorithms.build import entry_of
@@ -318,8 +318,8 @@ class Within:
         log: Log,
         known: Known | None,
         policy: Policy,
-        segments: Any,
-        promises: Sequence[Promise | Mapping[str, Any]],
+        segments: object,
+        promises: Sequence[Promise | Mapping[str, object]],
     ) -> Within:
         """Those of a log, unless the policy cannot keep what is promised."""
         if known is None or segments is None:

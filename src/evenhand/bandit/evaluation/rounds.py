@@ -102,7 +102,7 @@ def _without_features(text: str) -> str:
     return json.dumps(list(found)) if isinstance(found, dict) else text
 
 
-def listing(cell: Any) -> str:
+def listing(cell: object) -> str:
     """A cell of available items as a string; where it has their features, by item."""
     if isinstance(cell, dict):
         return json.dumps(cell)

@@ -105,7 +105,7 @@ def names(table: Table, role: str) -> NDArray[Any]:
     return texts
 
 
-def text_of(value: Any) -> str:
+def text_of(value: object) -> str:
     """A cell as a string."""
     if value is None or (isinstance(value, float) and np.isnan(value)):
         return ""
@@ -123,6 +123,6 @@ def _numbers(cells: pd.Series[Any]) -> Array:
     return numbers
 
 
-def _shown(cell: Any) -> str:
+def _shown(cell: object) -> str:
     plain = cell.item() if isinstance(cell, np.generic) else cell
     return "a blank cell" if text_of(cell) == "" and not isinstance(cell, np.ndarray) else repr(plain)

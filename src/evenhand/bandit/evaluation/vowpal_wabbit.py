@@ -183,7 +183,7 @@ def _event(found: Mapping[str, Any], number: int, names: str | None) -> Event | 
     )  # fmt: skip
 
 
-def _flat(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+def _flat(table: Mapping[str, object], before: str = "") -> Iterator[tuple[str, Any]]:
     """Features by name, with those of the namespaces that they are in."""
     for key, value in table.items():
         for one in value if isinstance(value, list) and any(isinstance(each, dict) for each in value) else [value]:

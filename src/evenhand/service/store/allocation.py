@@ -89,7 +89,7 @@ class Allocation:
             body = {**body, "memory": memory}
         self.unwritten.append(Event(self.sequence, time, kind, round, body, key=key))
 
-    def keep(self, round: int, pull: Pull, features: Any, arms: Any) -> str:
+    def keep(self, round: int, pull: Pull, features: object, arms: object) -> str:
         """Keep the features of a decision, to be written with its event; their seal."""
         assert self.bandit.contexts is not None
         self.features[round] = sealed = Sealed.of(pull, self.bandit.contexts, features, arms)

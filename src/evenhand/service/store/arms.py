@@ -20,7 +20,7 @@ Arm = Callable[[Any], Any]  # the number of a name, or the name of a number
 Form = Callable[[Any, Arm, Arm], Any]  # of a value with arms in it: the same with other arms; the last for keys of JSON
 
 
-def _one(value: Any, arm: Arm, key: Arm) -> Any:
+def _one(value: object, arm: Arm, key: Arm) -> Any:
     return arm(value)
 
 
@@ -72,7 +72,7 @@ FORMS: dict[str, Form] = {
 }
 
 
-def numbered(form: Form, value: Any, place: Mapping[str, int]) -> Any:
+def numbered(form: Form, value: object, place: Mapping[str, int]) -> Any:
     """A value with the numbers of arms in place of their names."""
     return form(value, place.__getitem__, lambda name: str(place[name]))
 

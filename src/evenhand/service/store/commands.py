@@ -137,7 +137,7 @@ class Reading(Command[Answer]):
     reads: ClassVar[bool] = True
 
 
-def canonical(value: Any) -> str:
+def canonical(value: object) -> str:
     """JSON with sorted names, without spaces, and with whole numbers as integers: equal values are equal texts.
 
     Source: RFC 8785, simplified: its order of names and its form of other numbers are not needed here.
@@ -145,7 +145,7 @@ def canonical(value: Any) -> str:
     return CANONICAL(_whole_as_integers(value))
 
 
-def _whole_as_integers(value: Any) -> Any:
+def _whole_as_integers(value: object) -> Any:
     if value is None or isinstance(value, str | int):  # most values, and quickly seen
         return value
     if isinstance(value, float) and value.is_integer():

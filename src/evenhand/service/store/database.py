@@ -255,14 +255,14 @@ class Statement:
         before, values, row = self._lite.partition(" VALUES ")  # of an insertion
         self._many = f"{before}{values}{', '.join([row] * TOGETHER)}" if values else ""
 
-    def rows(self, connection: sa.Connection, values: Mapping[str, Any]) -> Sequence[Sequence[Any]]:
+    def rows(self, connection: sa.Connection, values: Mapping[str, object]) -> Sequence[Sequence[Any]]:
         """The rows that a query finds with these values."""
         driver = lite(connection)
         if driver is None:
             return connection.execute(self._statement, values).all()
         return driver.execute(self._lite, [values[name] for name in self._names]).fetchall()
 
-    def write(self, connection: sa.Connection, rows: Sequence[Mapping[str, Any]]) -> None:
+    def write(self, connection: sa.Connection, rows: Sequence[Mapping[str, object]]) -> None:
         """Run it with the values of each row."""
         driver = lite(connection)
         if driver is None:
@@ -284,7 +284,7 @@ def _insertion(table: sa.Table, names: tuple[str, ...], many: bool) -> Statement
     return Statement(sa.insert(table).from_select(names, records), one)
 
 
-def insert_rows(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, Any]]) -> None:
+def insert_rows(connection: sa.Connection, table: sa.Table, rows: Sequence[Mapping[str, object]]) -> None:
     """Insert rows that all have the same columns; into PostgreSQL with one statement, whatever their number."""
     together = len(rows) > 1 and lite(connection) is None
     statement = _insertion(table, tuple(rows[0]), together)
@@ -303,7 +303,7 @@ class Chosen:
         self._names = [str(each.name) for each in columns]
         self._statement = Statement(query.where(sa.tuple_(*columns).in_(_records(columns, rows))), joined)
 
-    def rows(self, connection: sa.Connection, values: Iterable[Sequence[Any]]) -> Sequence[Sequence[Any]]:
+    def rows(self, connection: sa.Connection, values: Iterable[Sequence[object]]) -> Sequence[Sequence[Any]]:
         """The rows for these values."""
         wanted = [dict(zip(self._names, one, strict=True)) for one in values]
         return self._statement.rows(connection, {"rows": orjson.dumps(wanted).decode()})

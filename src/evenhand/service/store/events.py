@@ -272,7 +272,7 @@ class Event(NamedTuple):
         }
 
 
-def chained(before: str, *row: Any) -> str:
+def chained(before: str, *row: object) -> str:
     """A hash of a row and of all rows before it, so that a row that is edited, lost or added is noticed."""
     return blake2b(repr((before, *row)).encode(), digest_size=16).hexdigest()
 
@@ -400,7 +400,7 @@ def _fold(bandit: Record, event: Event) -> None:
             raise StateError(f"there is no event {kind!r} of round {round}")
 
 
-def _reasoned(change: Mapping[str, Any]) -> Mapping[str, Any]:
+def _reasoned(change: Mapping[str, object]) -> Mapping[str, Any]:
     """A change as it is read now: before there was a ledger, all that was owed was forgiven, for no reason."""
     debt = change.get("debt", "forgive" if change["change"] == "bring_back" else "carry")
     return {**change, "debt": debt, "reason": BEFORE} if debt == "forgive" and not change.get("reason") else change

@@ -294,7 +294,7 @@ class KnownFeatures:
         return available, tuple(_cell(situation.get(name)) for name in self.names)
 
 
-def _cell(value: Any) -> str | None:
+def _cell(value: object) -> str | None:
     """A value of a feature as text."""
     return value if value is None or isinstance(value, str) else json.dumps(value)
 

@@ -52,7 +52,7 @@ def found(connection: Connection, names: Sequence[str], *where: ColumnElement[bo
         yield event_of(row, names)
 
 
-def linked(rows: Iterable[Any], at: Place, names: Sequence[str]) -> Iterator[Event]:
+def linked(rows: Iterable[object], at: Place, names: Sequence[str]) -> Iterator[Event]:
     """The events of rows that follow each other, from a place on."""
     for row, _ in places(rows, at):
         yield event_of(row, names)

@@ -30,7 +30,7 @@ def of_name(name: str) -> int:
     return _hash("name", name)
 
 
-def of_arms(rows: Iterable[Mapping[Any, Any]]) -> int:
+def of_arms(rows: Iterable[Mapping[Any, object]]) -> int:
     """Of the numbers and the stored names of arms."""
     return sum(_hash("arm", row["number"], row["name"]) for row in rows)
 
@@ -66,5 +66,5 @@ def change(connection: Connection, which: Literal["named", "answered"], by: Mapp
     connection.execute(ADDED[which], [{"of": id, "by": one % LIMIT} for id, one in by.items()])
 
 
-def _hash(*values: Any) -> int:
+def _hash(*values: object) -> int:
     return int.from_bytes(blake2b(repr(values).encode(), digest_size=8).digest()) % LIMIT

@@ -54,7 +54,7 @@ class Snapshot:
 _JSON = TypeAdapter(Snapshot)
 
 
-def _without_long_lists(value: Any, lines: list[bytes]) -> Any:
+def _without_long_lists(value: object, lines: list[bytes]) -> Any:
     """Plain values with the number of a line in the place of each long list; the lists are added to the lines."""
     if isinstance(value, dict):
         return {name: _without_long_lists(one, lines) for name, one in value.items()}
@@ -65,7 +65,7 @@ def _without_long_lists(value: Any, lines: list[bytes]) -> Any:
     return value
 
 
-def _with_long_lists(value: Any, lines: list[bytes]) -> Any:
+def _with_long_lists(value: object, lines: list[bytes]) -> Any:
     """Plain values with the lists that `_without_long_lists` took out of them."""
     if not isinstance(value, dict):
         return value

@@ -47,7 +47,7 @@ CHECK_PAUSE = 0.2  # seconds after some thousands of events that were checked, w
 
 
 def _exists(
-    connection: Connection, name: str, settings: Mapping[str, Any], learned: Mapping[str, Any], any_seed: bool
+    connection: Connection, name: str, settings: Mapping[str, object], learned: Mapping[str, object], any_seed: bool
 ) -> bool:
     """Whether there is an allocation of that name."""
     table = tables.allocations.c
@@ -180,19 +180,19 @@ class Store:
         self,
         name: str,
         arms: Sequence[str],
-        algorithm: str | Mapping[str, Any],
+        algorithm: str | Mapping[str, object],
         *,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, object] | None = None,
         plays: int = 1,
         seed: int | None = None,
         window: float | None = None,
         missing: str | None = None,
         rewards: tuple[float, float] = (0.0, 1.0),
-        start_from: str | Mapping[str, Any] | None = None,
-        words: Words | Mapping[str, Any] | None = None,
-        features: Mapping[str, Any] | None = None,
-        arm_features: Mapping[str, Mapping[str, Any]] | None = None,
-        segments: str | Mapping[str, Any] | None = None,
+        start_from: str | Mapping[str, object] | None = None,
+        words: Words | Mapping[str, object] | None = None,
+        features: Mapping[str, object] | None = None,
+        arm_features: Mapping[str, Mapping[str, object]] | None = None,
+        segments: str | Mapping[str, object] | None = None,
         api_key: str | None = None,
     ) -> bool:
         """Create an allocation; see `evenhand.bandit.Bandit` for the arguments.
@@ -235,12 +235,12 @@ class Store:
         self,
         name: str,
         arms: Sequence[str],
-        algorithm: str | Mapping[str, Any],
+        algorithm: str | Mapping[str, object],
         *,
-        parameters: Mapping[str, Any] | None = None,
+        parameters: Mapping[str, object] | None = None,
         seed: int | None = None,
-        start_from: str | Mapping[str, Any] | None = None,
-        **options: Any,
+        start_from: str | Mapping[str, object] | None = None,
+        **options: object,
     ) -> Plan:
         """What `create` would do with the same arguments, and write nothing.
 
@@ -287,7 +287,7 @@ class Store:
         bandit = Record(arms, algorithm, seed=drawn, parameters=parameters or {}, **options)
         return bandit, self._start(name, bandit, start_from)
 
-    def _start(self, name: str, bandit: Record, start_from: str | Mapping[str, Any] | None) -> dict[str, Any]:
+    def _start(self, name: str, bandit: Record, start_from: str | Mapping[str, object] | None) -> dict[str, Any]:
         """What the first event says of the evidence that the bandit starts from, and lets it learn from that."""
         if start_from is None:
             return {}
@@ -302,7 +302,7 @@ class Store:
         return {"learned": {arm: list(one) for arm, one in counts.items()}, "source": source}
 
     def _create(
-        self, name: str, bandit: Record, learned: Mapping[str, Any], any_seed: bool, api_key: str | None
+        self, name: str, bandit: Record, learned: Mapping[str, object], any_seed: bool, api_key: str | None
     ) -> bool:
         table, settings, found = tables.allocations, settings_of(bandit), summaries.made(bandit, False, self.clock())
         with self.database.transaction(writes=True) as connection, isolated(self.database, name):

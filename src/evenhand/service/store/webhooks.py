@@ -116,7 +116,7 @@ class WebhookStore:
                 return None
             return connection.execute(select(table).where(table.c.id == id)).one()
 
-    def give_back(self, claim: Row[Any], sequence: int, tries: Sequence[Mapping[str, Any]] = ()) -> None:
+    def give_back(self, claim: Row[Any], sequence: int, tries: Sequence[Mapping[str, object]] = ()) -> None:
         """End a claim before its time: events up to one were delivered, and nothing is said of the others."""
         self._end(claim, {"sequence": sequence, "claimed": None}, tries)
 
@@ -126,7 +126,7 @@ class WebhookStore:
         sequence: int,
         error: str | None,
         gone: bool = False,
-        tries: Sequence[Mapping[str, Any]] = (),
+        tries: Sequence[Mapping[str, object]] = (),
     ) -> bool:
         """End a claim: events up to one were delivered or are of other kinds."""
         now = self._clock()
@@ -143,7 +143,7 @@ class WebhookStore:
         self._end(claim, values, tries)
         return "disabled" in values
 
-    def _end(self, claim: Row[Any], values: Mapping[str, Any], tries: Sequence[Mapping[str, Any]]) -> None:
+    def _end(self, claim: Row[Any], values: Mapping[str, object], tries: Sequence[Mapping[str, object]]) -> None:
         """Write down what became of a claim, unless another server has the webhook by now, and the last tries."""
         table, of = tables.webhooks, {"allocation": claim.allocation, "webhook": claim.id}
         with self.database.transaction(writes=True) as connection:
