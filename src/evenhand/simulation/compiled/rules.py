@@ -217,7 +217,10 @@ class Kept(NamedTuple):
 
 
 def rules_for(policy: PolicyRules, block: tuple[int, int], width: float) -> Rules:
-    """How a policy chooses in a block of the shape (lanes, arms), where a unit is so many of the user's."""
+    """How a policy chooses in a block of the shape (lanes, arms), where a unit is so many of the user's.
+
+    What is the same in all lanes takes no room before `for_strand`.
+    """
     index, fairness = policy.score, policy.fairness
     merit = fairness.merit or MeritRules("power", 0.0, 1.0)
     return Rules(
@@ -229,9 +232,9 @@ def rules_for(policy: PolicyRules, block: tuple[int, int], width: float) -> Rule
         clip=index.clip,
         prior=np.array([np.broadcast_to(np.asarray(one, dtype=float), block[1:]) for one in index.prior]),
         owed=OWED.index(fairness.owed),
-        fractions=by_arm(fairness.fractions, block),
+        fractions=np.broadcast_to(np.asarray(fairness.fractions, dtype=float), block).T,
         alike=np.ndim(fairness.fractions) < 2,
-        rates=by_arm(fairness.rates, block) / (width if fairness.owed in PRICED else 1.0),
+        rates=np.broadcast_to(fairness.rates / np.float64(width if fairness.owed in PRICED else 1.0), block).T,
         tolerance=billionths(fairness.tolerance),
         merit=MERITS.index(merit.kind),
         rate=merit.rate,
