@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import math
+import weakref
 from typing import Any
 
 import numpy as np
@@ -34,6 +36,19 @@ def all_play(world: World, observation: Observation | None = None) -> Outcome:
 # --- the order of calls -----------------------------------------------------------------------------------------------
 
 COINS = Environment(Bernoulli([0.5, 0.5]))
+
+
+def test_a_strand_leaves_the_memory_with_its_last_use() -> None:
+    """Not when garbage is collected, which takes no notice of how large the rows of a log are."""
+    world = start(COINS)
+    world.observe()
+    strand = weakref.ref(world.strands[0])
+    gc.disable()
+    try:
+        del world
+        assert strand() is None
+    finally:
+        gc.enable()
 
 
 def decision(world: World) -> Decision:

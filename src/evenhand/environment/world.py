@@ -511,8 +511,8 @@ class Strand:
         self._shape = lanes.stop - lanes.start, environment.arms
         self._random = environment.feedback.traits.random
         self._contexts = environment.contexts
-        self._seeds = seed.spawn(6)
-        self.stream = cache(lambda place: np.random.default_rng(self._seeds[place]))
+        seeds = seed.spawn(6)
+        self.stream = cache(lambda place: np.random.default_rng(seeds[place]))  # does not hold self
         self._rows = self._order()
 
     def draw(self, start: int, stop: int) -> tuple[NDArray[Any] | None, ...]:
