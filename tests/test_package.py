@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import inspect
 import pkgutil
+import pydoc
 import re
 import subprocess
 import sys
@@ -135,6 +136,16 @@ def test_every_public_name_can_be_loaded() -> None:
         assert getattr(evenhand, name) is not None
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         evenhand.__getattr__("nothing")
+
+
+@pytest.mark.parametrize("name", ["evenhand", *sorted(PUBLIC)])
+def test_help_shows_every_public_name_of_a_module(name: str) -> None:
+    """And ``dir`` shows nothing else."""
+    module = importlib.import_module(name)
+    assert dir(module) == sorted(module.__all__) == sorted(exported(name)) != []
+    shown = pydoc.plain(pydoc.render_doc(module))
+    names = set(module.__all__) - {"__version__"}  # of which `help` has a section
+    assert not {one for one in names if not re.search(rf"^    (?:class )?{one}\b", shown, re.MULTILINE)}
 
 
 def test_every_public_object_has_a_docstring() -> None:

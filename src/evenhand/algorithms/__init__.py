@@ -7,6 +7,8 @@ was never played goes before all others that go by UCB.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from evenhand.algorithms.anonymous import ars_clw as ars_clw
 from evenhand.algorithms.anonymous import ars_exp3 as ars_exp3
 from evenhand.algorithms.anonymous import ars_exp3_doubling as ars_exp3_doubling
@@ -71,3 +73,7 @@ from evenhand.algorithms.promises import group_ucb as group_ucb
 from evenhand.algorithms.promises import ldf as ldf
 from evenhand.algorithms.registry import algorithm as algorithm
 from evenhand.algorithms.registry import find as find
+from evenhand.core.lazy import lazy
+
+if not TYPE_CHECKING:  # the modules above are loaded, as they enter their algorithms in the list
+    __getattr__, __dir__ = lazy(__name__)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 
+from evenhand.core.lazy import elsewhere
+
 TYPE_CHECKING = False  # without loading `typing`: a command starts sooner
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,17 +35,24 @@ def remedy(package: str) -> str:
 
 
 class NamesExtras:
-    """The last finder of modules: an import in Evenhand that no other finder knows names the extra that brings it."""
+    """The last finder of modules: what no other finds is of an extra, which it names, or public in another module."""
 
     @staticmethod
     def find_spec(name: str, path: Sequence[str] | None = None, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Nothing is ever found here."""
+        """Nothing is ever found here.
+
+        Raises:
+            ModuleNotFoundError: of a package, with its extra; of a name of Evenhand, with where it is.
+        """
         frame = sys._getframe(1)
         while frame.f_back and frame.f_globals.get("__name__", "").startswith("importlib._bootstrap"):
             frame = frame.f_back
         importer = frame.f_globals.get("__name__", "")
         if name in EXTRAS and importer.startswith("evenhand."):  # others may ask without needing it
             raise ModuleNotFoundError(remedy(name), name=name)
+        package, _, last = name.rpartition(".")
+        if package.partition(".")[0] == "evenhand" and (there := elsewhere(last)):
+            raise ModuleNotFoundError(f"{package} has no {last}{there}", name=last)
         return None
 
 

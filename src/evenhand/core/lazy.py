@@ -18,12 +18,26 @@ def exported(module: str) -> dict[str, str]:
     if module in _EXPORTED:
         return _EXPORTED[module]
     import re
+    from importlib.util import find_spec
 
-    loaded = sys.modules.get(module) or import_module(module)
-    with open(str(loaded.__file__), encoding="utf-8") as file:
+    with open(str(getattr(find_spec(module), "origin", "")), encoding="utf-8") as file:  # without loading it
         text = file.read()
     known = re.findall(r"^ *from (\S+) import (\w+) as \2$", text, re.MULTILINE)
     return _EXPORTED.setdefault(module, {name: f"{module}{home}" if home[0] == "." else home for home, name in known})
+
+
+def places(name: str, module: str = __name__.partition(".")[0]) -> list[str]:
+    """Where a name is public, in a module and in those that it exports, such as ``evenhand.policy.UCB``."""
+    inner = (one for one, home in exported(module).items() if home == module)
+    return [f"{module}.{name}"] * (name in exported(module)) + [
+        one for each in inner for one in places(name, f"{module}.{each}")
+    ]
+
+
+def elsewhere(name: str) -> str:
+    """What a message about a missing name ends with: where it is public."""
+    found = [] if name.startswith("_") else places(name)
+    return f": {name} is {' or '.join(found)}" if found else ""
 
 
 def lazy(module: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
@@ -34,6 +48,8 @@ def lazy(module: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]
         if name == "__all__":
             return list(exported(module))
         if name not in exported(module):
+            if there := elsewhere(name):  # with a name, as Python would suggest the nearest one of the module
+                raise AttributeError(f"module {module!r} has no attribute {name!r}{there}", name=name)
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
         home = exported(module)[name]
         value = import_module(f"{module}.{name}") if home == module else getattr(import_module(home), name)
