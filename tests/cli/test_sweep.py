@@ -25,6 +25,17 @@ algorithm = "ucb1"
 axes = { "policies[0].eta" = ETAS }
 """
 
+OWN_METRIC = """
+from attrs import frozen
+from evenhand import Metric
+
+@frozen
+class Half(Metric):
+    name, label, unit = "half", "half", ""
+    def value(self, memory, run):
+        return run.pulls[:, 0] / 2
+"""
+
 
 @pytest.fixture
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -112,6 +123,22 @@ def test_a_failure_is_reported_after_the_rest(study: Path, capsys: pytest.Captur
 def test_faults_are_one_line(study: Path, capsys: pytest.CaptureFixture[str], words: list[str], message: str) -> None:
     assert run(words) == 2
     assert message in capsys.readouterr().err.splitlines()[-1]
+
+
+def test_an_unknown_measure_is_refused_before_the_run(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["sweep", "study.toml", "--measure", "r_regrets"]) == 2
+    assert capsys.readouterr().err == "evenhand: there is no measure 'r_regrets'; did you mean 'r_regret'?\n"
+    assert not Path("sweep").exists()
+
+
+def test_a_measure_can_be_of_ones_own_metric(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    Path("own_measure.py").write_text(OWN_METRIC)
+    study.write_text('metrics = ["own_measure:Half"]\n' + study.read_text())
+    assert run(["sweep", "study.toml", "--measure", "halves"]) == 2
+    assert not Path("sweep").exists()
+    assert "did you mean 'half'?" in capsys.readouterr().err
+    assert run(["sweep", "study.toml", "--measure", "half"]) == 0
+    assert "half: mean ± standard error" in capsys.readouterr().out
 
 
 def test_a_study_without_a_sweep_says_what_is_missing(study: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,13 +12,14 @@ from typer import Argument, Option
 from evenhand.cli.help import App, Group
 from evenhand.cli.options import AsJson, FigureFile, Import, Jobs, Title, Width, format_of
 from evenhand.cli.output import Interrupted, note, print_json
-from evenhand.core.errors import EvenhandError, number_of
+from evenhand.core.errors import EvenhandError, Faults, nearest, number_of
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from evenhand.studies.plan import Plan
     from evenhand.studies.results import SweepResults
+    from evenhand.studies.study import Study
 
 ROWS = 24  # settings at most whose results are printed
 BEST = 8  # policies with their values of the axes that are printed
@@ -71,17 +72,20 @@ def run(
         evenhand sweep study.toml --backend dask --address tcp://10.0.0.5:8786
         evenhand sweep run study.toml --shard 3/10 --out results/part3
     """
+    from evenhand.studies.study import Study
     from evenhand.studies.sweep import sweep
 
+    loaded = Study.load(study)
+    if measure is not None:
+        _check_measure(measure, loaded)
     if dry_run:
         from evenhand.studies.plan import plan
         from evenhand.studies.store import Store
-        from evenhand.studies.study import Study
 
-        show_plan(plan(Study.load(study), Store(out)), study, as_json)
+        show_plan(plan(loaded, Store(out)), study, as_json)
         return
     try:
-        results = sweep(study, out=out, jobs=jobs, backend=backend, address=address, shard=shard, again=again)
+        results = sweep(loaded, out=out, jobs=jobs, backend=backend, address=address, shard=shard, again=again)
     except KeyboardInterrupt as interrupt:
         remedy = "without --again the same command continues" if again else "the same command continues"
         raise Interrupted(f"{str(interrupt) or 'interrupted'}; {remedy}") from None
@@ -169,6 +173,17 @@ def figure(
         drawn = figures.frontier(results, *(axes or [])[:1], **style)
     save(drawn, out, [ending])
     note(f"wrote {out}")
+
+
+def _check_measure(measure: str, study: Study) -> None:
+    """Refuse a measure that no run of a study will have; metrics that are wrong are for the run to report."""
+    from evenhand.algorithms.build import importing_from
+    from evenhand.simulation.measures import MEASURES, metrics_of
+
+    own = metrics_of(study.config.get("metrics", ()), faults := Faults(), importing_from(study.folder))
+    known = [*MEASURES, *(one.name for one in own)]
+    if measure not in known and not faults:
+        raise EvenhandError(f"there is no measure {measure!r}{nearest(measure, known)}")
 
 
 def _finish(results: SweepResults, out: Path, measure: str | None, as_json: bool, figures: bool) -> None:
