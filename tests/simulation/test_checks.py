@@ -20,10 +20,12 @@ from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback, Mask, 
 from evenhand.core.streams import Seeds
 from evenhand.environment.availability import Independent, Logged
 from evenhand.environment.delays import ByReward, Empirical, Geometric
-from evenhand.environment.feedback import FeedbackModel, Immediate
+from evenhand.environment.feedback import FeedbackModel, FeedbackTraits, Immediate
+from evenhand.environment.late import Delay
 from evenhand.environment.rewards import Bernoulli, Beta, Gaussian, Rewards, Table
 from evenhand.environment.world import World
 from evenhand.policy.claim import Claim, Fairness, Ranking, Shares
+from evenhand.policy.hold import Hold
 from evenhand.policy.index import UCB, Index
 from evenhand.policy.merit import Merit, Power
 from evenhand.policy.part import Traits
@@ -159,6 +161,56 @@ class Blank(Mean):
         return np.where(state.tally.received > 0, score, np.nan)
 
 
+@frozen
+class Undefined(Mean):
+    """Has no score before the first round."""
+
+    def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
+        return np.asarray(Mean.score(self, state, observation, rng) + (np.nan if state.round == 0 else 0.0))
+
+
+@frozen
+class Noisy(Index):
+    """Draws its scores now and then, and does not say so."""
+
+    seldom: float = 0.0
+
+    def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
+        noise = rng.random(state.tally.pulls.shape)
+        return np.asarray(noise * (rng.random((*noise.shape[:-1], 1)) >= self.seldom))
+
+
+@frozen
+class NoisyAsDeclared(Noisy):
+    """The same, and says so."""
+
+    traits = Traits(random=True)
+
+
+@frozen
+class Tiring(Hold):
+    """Holds the last choice in some lanes by chance, and does not say so."""
+
+    def continued(self, state: State, observation: Observation, rng: np.random.Generator) -> tuple[Mask | None, Any]:
+        arms = np.arange(state.arms) == 0
+        held = arms & (rng.random((*state.tally.pulls.shape[:-1], 1)) < 0.5)
+        return held & (True if observation.available is None else observation.available), None
+
+
+def as_drawn(claim: Claim, state: State, observation: Observation, rng: np.random.Generator) -> Selected:
+    """Lots, of which each has the probability 1 once it is drawn."""
+    played, _ = Lots(2).select(claim, state, observation, rng)
+    return played, played.astype(float)
+
+
+@frozen
+class Sure(Selection):
+    """Draws, and reports what was drawn."""
+
+    def select(self, claim: Claim, state: State, observation: Observation, rng: np.random.Generator) -> Selected:
+        return as_drawn(claim, state, observation, rng)
+
+
 def own_dice() -> Policy:
     """A policy that does not draw from the stream it is given. Local, so that other processes get it by value."""
 
@@ -253,7 +305,32 @@ BREACHES: dict[str, Breach] = {
     "scores that are no numbers": (
         lambda: Policy(index=Blank()),
         checks.scores_are_sound,
-        "after round 1: the score of an arm is NaN",
+        "after round 0: the score of an arm is NaN",
+    ),
+    "no scores before the first round": (
+        lambda: Policy(index=Undefined()),
+        checks.scores_are_sound,
+        "after round 0: the score of an arm is NaN",
+    ),
+    "scores that are drawn": (
+        lambda: Policy(index=Noisy()),
+        checks.chance_is_declared,
+        r"after round 0: Noisy.score draws from rng, and the index does not declare it: .* Traits\(random=True\)",
+    ),
+    "scores that are seldom drawn": (
+        lambda: Policy(index=Noisy(seldom=0.98)),
+        checks.chance_is_declared,
+        "Noisy.score draws from rng, and the index does not declare it",
+    ),
+    "holds that are drawn": (
+        lambda: Policy(index=Mean(), hold=Tiring()),
+        checks.chance_is_declared,
+        "Tiring.continued draws from rng, and the hold does not declare it",
+    ),
+    "a selection that is sure of what it drew": (
+        lambda: Policy(selection=Sure()),
+        checks.chance_is_declared,
+        "the probabilities that Sure.select returns depend on what it draws from rng",
     ),
     "one lane is another matter": (
         lambda: Policy(index=Lopsided()),
@@ -316,7 +393,11 @@ class Lots(Selection):
         return played, awake * np.minimum(self.plays / np.maximum(awake.sum(axis=-1, keepdims=True), 1), 1.0)
 
 
-SOUND: dict[str, Policy] = {"index": Policy(index=Mean()), "selection": Policy(selection=Lots(3))}
+SOUND: dict[str, Policy] = {
+    "index": Policy(index=Mean()),
+    "selection": Policy(selection=Lots(3)),
+    "scores that are drawn": Policy(index=NoisyAsDeclared()),
+}
 
 
 # The other processes of `same_seed_same_run` cannot import a test module.
@@ -422,6 +503,37 @@ class Early(FeedbackModel):
 
 
 @frozen(eq=False)
+class BadNewsLate(Delay):
+    """Failures take longer, which it does not say."""
+
+    def quantile(self, level: Array, arm: Any, reward: Any) -> Array:
+        return np.where(reward > 0.0, 0.0, 50.0)
+
+
+@frozen(eq=False)
+class PartlyLate(Delay):
+    """Rewards between the smallest and the largest take longer, which it does not say."""
+
+    def quantile(self, level: Array, arm: Any, reward: Any) -> Array:
+        return np.where((reward > 0.2) & (reward < 0.8), 9.0, 3.0)
+
+
+@frozen(eq=False)
+class BadNewsLateAsDeclared(BadNewsLate):
+    """The same, and says so."""
+
+    traits = FeedbackTraits(random=True, biased=True)
+
+
+@frozen(eq=False)
+class OwnClock(Delay):
+    """Draws beside the level."""
+
+    def quantile(self, level: Array, arm: Any, reward: Any) -> Array:
+        return np.floor(9.0 * np.random.default_rng().random(len(level)))
+
+
+@frozen(eq=False)
 class Certain(Rewards):
     """Rewards that always equal their means."""
 
@@ -491,6 +603,21 @@ ENVIRONMENT_BREACHES: dict[str, EnvironmentBreach] = {
         checks.feedback_is_sound,
         "more rewards arrived than arms were played",
     ),
+    "delays by reward that are not declared": (
+        lambda: Environment(Bernoulli(MEANS), SLEEPY, BadNewsLate()),
+        checks.delays_are_declared,
+        "BadNewsLate.quantile gives other delays for a reward of 1 than for one of 0, .* biased=True.* `quantiles`",
+    ),
+    "delays by rewards between 0 and 1": (
+        lambda: Environment(Certain(np.array([0.0, 0.5, 1.0])), feedback=PartlyLate()),
+        checks.delays_are_declared,
+        r"PartlyLate.quantile gives other delays for a reward of 0\.5",
+    ),
+    "delays that are drawn elsewhere": (
+        lambda: Environment(Bernoulli(MEANS), feedback=OwnClock()),
+        checks.delays_are_declared,
+        "OwnClock.quantile gives other delays for the same levels",
+    ),
     "not as written down": (forgetful, checks.plain_form_is_whole, "has another plain form"),
 }
 
@@ -537,6 +664,7 @@ SOUND_ENVIRONMENTS: dict[str, Environment] = {
     "rewards of one's own": Environment(Certain(np.array(MEANS)), SLEEPY, Immediate()),
     "late feedback": Environment(Gaussian(MEANS, 0.2), SLEEPY, Geometric([0.2, 0.9, 0.05])),
     "late and lost": Environment(Bernoulli(MEANS), feedback=Empirical([[0.0, 7.0, math.inf], [3.0], [50.0, 80.0]])),
+    "late by reward, as declared": Environment(Bernoulli(MEANS), SLEEPY, BadNewsLateAsDeclared()),
     "late by reward": Environment(Table(BITS), feedback=ByReward([[0.0, 9.0]])),
 }
 

@@ -7,22 +7,31 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from evenhand.algorithms.build import PolicyLike, Surroundings, as_policy
+from evenhand.bandit.audit.account import Account
+from evenhand.bandit.audit.judged import judged
 from evenhand.bandit.bandit import Bandit
 from evenhand.bandit.decisions import decide
+from evenhand.bandit.propensities import copied
+from evenhand.bandit.record import Record
 from evenhand.bandit.replay import Recorder, replay_decision, replay_memory, replay_rewards
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import plain
 from evenhand.core.state import Array, Shape, State, dump, each_array
 from evenhand.features import Features, Flag, Number
+from evenhand.judgement.keeping import keeping_of
+from evenhand.judgement.sentences import sentence
 from evenhand.policy.composition import REMEMBERING, Policy
 from evenhand.simulation.checks import POLICY_CHECKS as SIMULATED
 
 ROUNDS = 30
+LEASES = 6
+MOST, MARGIN = 420, 10.0  # rounds that an arm sleeps at most; plays that it is then owed beyond twice the allowance
 #: What decisions of policies that go by features are given.
 FEATURES = Features({"age": Number(0, 1), "new": Flag()}, {"price": Number(0, 1)})
 
@@ -69,25 +78,34 @@ def arms_can_be_added(policy: Policy, arms: int) -> None:
 
 
 def promises_can_change(policy: Policy, arms: int) -> None:
-    """A promise that changes begins anew: parts remember something new, in place of what they had, not within it."""
+    """A promise that changes begins anew: parts remember something new, in place of what they had, not within it, and
+    plays that were owed are made up for."""
     bandit = _living(policy, arms)
     shares = None if bandit is None else bandit.parameters.get("fractions")
     if bandit is None or not policy.schedule.traits.flexible or not isinstance(shares, list):
         return
-    record = bandit._record
-    state, written = record.state, json.dumps(dump(record.state))
-    change = {record.names[0]: shares[0] / 2.0 if shares[0] else 1e-3}
+    record, place = bandit._record, int(np.argmax(shares))
+    _owe(bandit, place)
+    _begins_anew(record, place)
+    change = {record.names[place]: shares[place] / 2.0 if shares[place] else 1e-3}
     try:
         bandit.promise(change)
     except EvenhandError:  # a part with an account of its own may refuse to carry what is owed, and says so
         bandit.promise(change, debt="forgive", reason="the part does not carry what is owed")
-    assert json.dumps(dump(state)) == written, "begin changes the memory that it is given; it must return a new one"
     _same_shapes(record.state, record.started(record.policy, arms), "after a promise changed")
     _live(bandit, ROUNDS)
+    last = bandit.round + _repaid(record, place)
+    while (missed := _missed(bandit)) and bandit.round < last:
+        _live(bandit, ROUNDS, unloved=record.names[place])
+    assert not missed, (
+        f"after a promise changed with plays owed, they are not made up for: {missed}; begin(memory, places, carried) "
+        "must count the plays that are carried"
+    )
 
 
 def rounds_can_be_leased(policy: Policy, arms: int) -> None:
-    """Rounds are leased, or refused with the reason; those that are given back leave no trace in the plays."""
+    """Rounds are leased, or refused with the reason; those that are given back leave no trace in the plays, and those
+    that are played keep the promises, but for what becomes due within one lease."""
     bandit = _living(policy, arms)
     if bandit is None:
         return
@@ -101,6 +119,12 @@ def rounds_can_be_leased(policy: Policy, arms: int) -> None:
     assert sum(arm.count for arm in lease.arms) == ROUNDS * policy.plays, "a lease has not as many plays as its rounds"
     bandit.report(lease.id, played=0, finished=True, now=0.0)
     assert np.allclose(bandit._record.state.tally.pulls, before), "rounds that are given back are counted"
+    for _ in range(LEASES):
+        lease = bandit.lease(ROUNDS, seconds=60.0, now=0.0)
+        bandit.report(lease.id, played=ROUNDS, finished=True, now=0.0)
+    shares = np.zeros(1) if bandit._record.fractions is None else bandit._record.fractions
+    missed = _missed(bandit, more=ROUNDS * float(shares.max()))
+    assert not missed, f"after {LEASES} leases {missed}; advance(memory, plays, rounds) must count rounds and plays"
     _live(bandit, ROUNDS)
 
 
@@ -171,12 +195,71 @@ def _living(policy: Policy, arms: int) -> Bandit | None:
     return bandit
 
 
-def _live(bandit: Bandit, rounds: int) -> None:
+def _live(bandit: Bandit, rounds: int, unloved: str = "") -> None:
+    """Some rounds, in which one arm may earn nothing and the others always something."""
     world = np.random.default_rng(bandit.round)
     for _ in range(rounds):
         decision = bandit.decide(**_shown(bandit, world), now=0.0)
         assert len(decision.names) == bandit._record.plays, f"round {decision.round}: not as many arms play as can"
-        bandit.observe(decision.id, {arm: float(world.random() < 0.5) for arm in decision.names}, now=0.0)
+        level = {arm: (0.0 if arm == unloved else 1.0) if unloved else 0.5 for arm in decision.names}
+        bandit.observe(decision.id, {arm: float(world.random() < level[arm]) for arm in decision.names}, now=0.0)
+
+
+def _owe(bandit: Bandit, place: int) -> None:
+    """Let an arm sleep until it is owed more than the policy allows; not where that takes too long."""
+    record, others = bandit._record, [name for at, name in enumerate(bandit._record.names) if at != place]
+    if len(others) < record.plays or record.fractions is None or record.policy.groups:
+        return
+    keeping, world = keeping_of(record.policy, len(record.names), MOST, record.state), np.random.default_rng(6)
+    wanted = 2.0 * keeping.owed_at_most(record.state.round + MOST) + MARGIN
+    if keeping.keeps != "count" or record.fractions[place] * MOST < wanted:
+        return
+    while record.owed()[place] < wanted:
+        decision = bandit.decide(**_shown(bandit, world), available=others, now=0.0)
+        bandit.observe(decision.id, dict.fromkeys(decision.names, 1.0), now=0.0)
+
+
+def _repaid(record: Record, place: int) -> float:
+    """Rounds within which an arm has certainly got what it is owed: thrice as many as it takes beside all promises."""
+    policy, shares = record.policy, np.zeros(len(record.names)) if record.fractions is None else record.fractions
+    cap = 1.0 if policy.caps is None else float(np.broadcast_to(policy.caps, shares.shape)[place])
+    room = float(min(record.plays - shares.sum(), cap - shares[place]))
+    return 3.0 * float(record.owed()[place]) / max(room, 1e-3)
+
+
+def _begins_anew(record: Record, place: int) -> None:
+    """The parts that promise begin with a play owed, or where they refuse that with none, and return a new memory."""
+    state = copied(record.state)
+    written = json.dumps(dump(state))
+    for slot, one in record.policy.parts.items():
+        if slot != "fairness" and not one.promises:
+            continue
+        memory, places, owed = getattr(state, slot), np.array([place]), np.zeros(state.arms)
+        owed[place] = 1.0
+        try:
+            one.begin(memory, places, owed)
+        except EvenhandError:
+            one.begin(memory, places, 0.0 * owed)
+        assert json.dumps(dump(state)) == written, (
+            f"{type(one).__name__}.begin changes the memory that it is given; it must return a new one"
+        )
+
+
+def _missed(bandit: Bandit, more: float = 0.0) -> str:
+    """The sentence of the promise that is missed most, if one is; of fairness parts that count what they owe.
+
+    A schedule promises for its horizon only.
+    """
+    account = Account(bandit._record)
+    keeping = account.keeping
+    if keeping.keeps != "count" or not bandit._record.policy.fairness.promises:
+        return ""
+    account.keeping = replace(keeping, allowance=lambda rounds: keeping.owed_at_most(rounds) + more)
+    found = judged(account)
+    worst = found.worst()
+    if worst is None or not found.missed():
+        return ""
+    return f"{sentence(worst)}; {worst.judgement.allowed:.3g} are allowed"
 
 
 def _shown(bandit: Bandit, world: np.random.Generator) -> dict[str, Any]:

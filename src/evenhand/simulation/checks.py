@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from evenhand.core.state import (
     restore,
 )
 from evenhand.environment.contexts import Normal
+from evenhand.environment.feedback import Quantile
 from evenhand.environment.rewards import Bernoulli
 from evenhand.environment.world import Environment, EnvironmentLike, World, as_environment
 from evenhand.policy.composition import Policy
@@ -33,6 +34,7 @@ from evenhand.simulation.promises import COLUMNS, heard, promise_is_kept, seen, 
 from evenhand.simulation.simulate import compare
 
 LANES, ROUNDS = 3, 60
+SEEDS, LEVELS = 4, 60  # generators beside each other; delays of each arm
 T = TypeVar("T")
 
 
@@ -91,12 +93,12 @@ def choosing_changes_nothing(policy: Policy, arms: int) -> None:
 def scores_are_sound(policy: Policy, arms: int) -> None:
     """The index gives every arm a number, and the fairness part every arm a score and a priority; none is NaN."""
     rng = np.random.default_rng(9)
-    for decision, state in [] if policy.schedule.traits.alone else _trial(policy, arms, asleep=False):
+    for state in _states(policy, arms):
         score = policy.index.score(state, seen(policy, state, rng), rng)
         claim = policy.fairness.claim(score, state)
         given = {"score": score, "claim": claim.score, "priority": claim.priority}
         for name, values in given.items():
-            where = f"after round {decision.round}: the {name}"
+            where = f"after round {state.round}: the {name}"
             if values is not None:
                 assert np.shape(values) == (LANES, arms), f"{where} has shape {np.shape(values)}, not {(LANES, arms)}"
                 assert not np.isnan(values).any(), f"{where} of an arm is NaN"
@@ -183,6 +185,27 @@ def same_seed_same_run(policy: Policy, arms: int) -> None:
     assert (alone.policies["a"].pulls == other.policies["a"].pulls).all(), "the same seed gives another run"
 
 
+def chance_is_declared(policy: Policy, arms: int) -> None:
+    """The same state and observation give the same scores, holds and probabilities of selection, whatever the generator
+    draws, where no part says that it draws: propensities rest on that."""
+    world, remedy = np.random.default_rng(9), "set traits = Traits(random=True) in the class"
+    index, hold, selection = (type(one).__name__ for one in (policy.index, policy.hold, policy.selection))
+    for state in _states(policy, arms):
+        observation = seen(policy, state, world, _available(world, arms))
+        where, rngs = f"after round {state.round}:", _generators(state)
+        scores = [policy.index.score(state, observation, rng) for rng in rngs]
+        fixed = policy.index.traits.random or _equal(scores)
+        assert fixed, f"{where} {index}.score draws from rng, and the index does not declare it: {remedy}"
+        held = [policy.hold.continued(state, observation, rng)[0] for rng in _generators(state)]
+        fixed = policy.hold.traits.random or _equal(held)
+        assert fixed, f"{where} {hold}.continued draws from rng, and the hold does not declare it: {remedy}"
+        shares = [policy._selected(scores[0], state, observation, rng)[1] for rng in _generators(state)]
+        assert _equal(shares), (
+            f"{where} the probabilities that {selection}.select returns depend on what it draws from rng: return for "
+            "every arm, drawn or not, the probability with which it is drawn"
+        )
+
+
 def same_world_for_all(environment: Environment, horizon: int) -> None:
     """The same seed gives every policy the same rewards and availability, whatever it plays."""
     first, second = (_world(environment, horizon) for _ in range(2))
@@ -218,6 +241,31 @@ def feedback_is_sound(environment: Environment, horizon: int) -> None:
         assert (received <= pulls).all(), "more rewards arrived than arms were played"
 
 
+def delays_are_declared(environment: Environment, horizon: int) -> None:
+    """Delays follow from the level, the arm and the reward alone; from the reward only where the traits declare it."""
+    model = environment.feedback
+    quantile: Quantile | None = getattr(model, "quantile", None)
+    if quantile is None:
+        return
+    arms = np.tile(np.arange(environment.arms), LEVELS)
+    level = np.random.default_rng(0).random(len(arms)) * model.traits.random
+    each = [np.asarray(outcome.earned, dtype=float)[played] for _, played, outcome in _rounds(environment, horizon)]
+    earned = np.concatenate(each)
+    between = np.quantile(earned, np.linspace(0.0, 1.0, 5), method="nearest") if earned.size else earned
+    rewards = [0.0, 0.0, 1.0, *between.tolist()]
+    delays = [np.asarray(quantile(level, arms, np.full(len(arms), reward)), dtype=float) for reward in rewards]
+    name = f"{type(model).__name__}.quantile"
+    same = np.array_equal(delays[0], delays[1], equal_nan=True)
+    assert same, f"{name} gives other delays for the same levels: chance may enter by the level only"
+    for reward, late in zip(rewards, delays, strict=True):
+        if not model.traits.biased and not np.array_equal(delays[0], late, equal_nan=True):
+            raise AssertionError(
+                f"{name} gives other delays for a reward of {reward:g} than for one of 0, and does not declare it: set "
+                f"traits = FeedbackTraits(random={model.traits.random}, biased=True) in the class; otherwise its "
+                "`quantiles`, and the shares of the rewards that are known by a round, are those of a reward of 0"
+            )
+
+
 def plain_form_is_whole(environment: Environment, horizon: int) -> None:
     """An environment built from its plain form gives the same rewards and feedback, if its parts are registered."""
     pairs = zip(_rounds(environment, horizon), _rounds(_rebuilt("environment", environment), horizon), strict=True)
@@ -238,6 +286,7 @@ POLICY_CHECKS: tuple[Callable[[Policy, int], None], ...] = (
     one_lane_is_any_lane,
     saved_state_continues,
     same_seed_same_run,
+    chance_is_declared,
     promise_is_kept,
 )
 #: The checks of `check_environment`, to be run one by one.
@@ -245,8 +294,24 @@ ENVIRONMENT_CHECKS: tuple[Callable[[Environment, int], None], ...] = (
     same_world_for_all,
     rewards_are_sound,
     feedback_is_sound,
+    delays_are_declared,
     plain_form_is_whole,
 )
+
+
+def _states(policy: Policy, arms: int) -> list[State]:
+    """The states before the first round and after each; none of a schedule that asks no other part."""
+    if policy.schedule.traits.alone:
+        return []
+    return [started(policy, arms, LANES), *(state for _, state in _trial(policy, arms, asleep=False))]
+
+
+def _generators(state: State) -> list[np.random.Generator]:
+    return [np.random.default_rng((seed, state.round)) for seed in range(SEEDS)]
+
+
+def _equal(given: list[Any]) -> bool:
+    return all(one is given[0] or np.array_equal(one, given[0], equal_nan=True) for one in given)
 
 
 def _trial(policy: Policy, arms: int, asleep: bool) -> list[tuple[Decision, State]]:
