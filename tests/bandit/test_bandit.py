@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import pytest
@@ -29,6 +29,7 @@ from evenhand.bandit.record import Chance
 from evenhand.core.cohorts import Answers
 from evenhand.core.errors import EvenhandError, InfeasiblePromise, MissingPart, StateError
 from evenhand.core.state import Feedback, Observation, dump
+from evenhand.messages.changes import Debt
 from evenhand.policy.custom_merit import Custom
 from evenhand.policy.merit import Power
 from tests.service.propensity import propensities
@@ -1345,3 +1346,19 @@ def test_odd_times_are_refused(now: Any) -> None:
 def test_any_collection_of_names_will_do(available: Any) -> None:
     choice = Bandit(["a", "b"], "ucb1").decide(available=available)
     assert choice.names == ("a",)
+
+
+def test_unknown_terms_of_a_change_name_the_known_ones() -> None:
+    bandit = Bandit(["tea", "coffee", "mate"], "fucb", fractions=[0.1, 0.2, 0.1])
+    with pytest.raises(EvenhandError, match="unknown 'debts'; did you mean 'debt'"):
+        bandit.promise({"tea": 0.2}, debts="forgive")
+    bandit.retire("mate")
+    with pytest.raises(EvenhandError, match="unknown 'resn'; did you mean 'reason'"):
+        bandit.bring_back("mate", resn="more")
+    bandit.bring_back("mate", 0.1, debt="forgive", reason="a new season")
+    assert bandit.names == ("tea", "coffee", "mate")
+
+
+@pytest.mark.parametrize("method", [Bandit.promise, Bandit.bring_back])
+def test_help_lists_what_can_become_of_debt(method: Any) -> None:
+    assert not [one for one in get_args(Debt) if f'"{one}"' not in method.__doc__]

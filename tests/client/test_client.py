@@ -16,10 +16,13 @@ from email.utils import format_datetime
 from pathlib import Path
 from typing import Any
 
+import attrs
 import httpx
 import numpy as np
 import pytest
 
+from evenhand import plain
+from evenhand.algorithms import fucb
 from evenhand.bandit import Bandit
 from evenhand.changes import AddArm, BringBack, Close, Erase, Promise, Rename, Reopen, Retire
 from evenhand.client import Client, ServiceError, Unavailable, UnexpectedAnswer
@@ -796,6 +799,16 @@ def test_features_are_sent_in_their_plain_form() -> None:
     assert [one["features"] for one in outside.bodies()] == [features.to_json()] * 2
 
 
+def test_a_policy_is_sent_as_its_plain_form() -> None:
+    outside = of(answer_of(201, {}), answer_of(201, {}))
+    client, policy = outside.client(), fucb([0.1, 0.2])
+    for form in (policy, plain(policy)):
+        assert client.create("drinks", ["tea", "coffee"], form, missing="never")
+    first, second = outside.bodies()
+    assert first == second
+    assert first["algorithm"]["fairness"] == {"kind": "deficit_first", "fractions": [0.1, 0.2], "tolerance": 0.0}
+
+
 def test_what_json_cannot_say_is_refused() -> None:
     outside = of(decided())
     client = outside.client()
@@ -803,6 +816,8 @@ def test_what_json_cannot_say_is_refused() -> None:
         client.reward("drinks", "7", {"tea": math.nan})
     with pytest.raises(EvenhandError, match="JSON has no Client"):
         client.create("drinks", ["tea"], "ucb1", missing="never", parameters={"what": client})
+    with pytest.raises(EvenhandError, match=r"JSON: .*:Unregistered is not registered: decorate it with"):
+        client.create("drinks", ["tea"], attrs.make_class("Unregistered", [])(), missing="never")
     with pytest.raises(EvenhandError, match="features must be Features or their plain form, a table, got"):
         client.create("drinks", ["tea"], "ucb1", missing="never", features=["age"])
     with pytest.raises(EvenhandError, match="cannot be sent as JSON"):

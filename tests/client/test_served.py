@@ -18,6 +18,7 @@ import pandas as pd
 import pytest
 from rich.console import Console
 
+from evenhand import Policy
 from evenhand.bandit import Bandit
 from evenhand.bandit.audit.figure import audit_table
 from evenhand.bandit.evaluation.log import read_log
@@ -32,6 +33,7 @@ from evenhand.client.tries import Transient, Tries
 from evenhand.messages.answers import Plan
 from evenhand.messages.requests import Round
 from evenhand.messages.words import Words
+from evenhand.policy import UCB, DeficitFirst
 from evenhand.service.store import Store
 from tests.service.running import Launcher, Server
 
@@ -434,6 +436,24 @@ def test_create_takes_parameters_as_a_configuration_has_them(served: str, run: R
     other = run(*words, "--rewards", "0,6")
     assert other.status == 2
     assert "with other rewards" in other.err
+
+
+def test_a_policy_is_taken_as_a_bandit_takes_it(server: Server, client: Client) -> None:
+    policy = Policy(UCB(1.0), DeficitFirst([0.0, 0.3]))
+    assert client.create("own-policy", ["tea", "coffee"], policy, missing="never", seed=3)
+    assert not client.create("own-policy", ["tea", "coffee"], policy, missing="never", seed=3)
+    bandit = Bandit(["tea", "coffee"], policy, seed=3)
+    assert [client.decide("own-policy").names for _ in range(8)] == [bandit.decide(now=0.0).names for _ in range(8)]
+
+
+def test_a_pair_without_its_option_names_the_option(served: str, run: Run) -> None:
+    promised, created = (
+        run("change", "promise", served, "coffee=0.3"),
+        run(*("create", "x", "fucb", "fractions=0.2", "--arm", "tea", "--missing", "never")),
+    )
+    assert "; did you mean --fraction coffee=0.3? (see " in promised.err
+    assert "; did you mean --set fractions=0.2? (see " in created.err
+    assert "did you mean" not in run("show", served, "coffee=0.3").err
 
 
 def test_stopping_exits_with_1_while_one_may_not(served: str, run: Run, client: Client) -> None:

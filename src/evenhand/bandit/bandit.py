@@ -13,7 +13,7 @@ from evenhand.bandit.record import Record
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, MissingPart, StateError
 from evenhand.messages.answers import AllocationHealth, Decision, Lease, LeaseReport, Plan, RewardStatus, Stopping
-from evenhand.messages.changes import BringBack, ChangeRecord, Promise, Rename, Retire, change_of
+from evenhand.messages.changes import ChangeRecord, Rename, Retire, change_of
 from evenhand.messages.requests import Round
 from evenhand.policy.composition import Policy
 
@@ -486,9 +486,10 @@ class Bandit:
             arm: its name.
             fraction: its promised share of the rounds, in [0, 1]; None for none.
             now: seconds since the epoch; None for the computer's clock.
-            **terms: ``debt``, ``limit``, ``limit_rounds`` and a ``reason``.
+            **terms: ``debt``, what becomes of owed plays: ``"carry"``, they go on; ``"cap"``, up to ``limit`` plays or
+                ``limit_rounds`` of the new share; ``"forgive"``, none do. And a ``reason``, which that needs.
         """
-        self.change(BringBack(arm, fraction, **terms), now=now)
+        self.change(change_of({"change": "bring_back", "arm": arm, "fraction": fraction, **terms}), now=now)
 
     def rename(self, arm: str, new_name: str, *, reason: str = "", now: float | None = None) -> None:
         """Give an arm another name, with its promise, its plays and its pending rewards: `evenhand.changes.Rename`.
@@ -526,7 +527,8 @@ class Bandit:
             groups: tables with ``at_least``, ``at_most`` or ``exactly``, and ``arms``, by name; None ends one.
             segment: in whose rounds the shares are promised; None for all rounds.
             now: seconds since the epoch; None for the computer's clock.
-            **terms: ``debt``, ``limit``, ``limit_rounds`` and a ``reason``.
+            **terms: ``debt``, what becomes of owed plays: ``"carry"``, they go on; ``"cap"``, up to ``limit`` plays or
+                ``limit_rounds`` of the new share; ``"forgive"``, none do. And a ``reason``, which that needs.
 
         Returns:
             The arms and groups whose promise has changed.
@@ -536,7 +538,8 @@ class Bandit:
             >>> bandit.promise({"tea": 0.1, "coffee": 0.3}), bandit.promise({"tea": 0.1})
             (('coffee',), ())
         """
-        return self.change(Promise(fractions, caps, groups, segment, **terms), now=now)
+        given = {"fractions": fractions, "caps": caps, "groups": groups, "segment": segment}
+        return self.change(change_of({"change": "promise", **given, **terms}), now=now)
 
     # --- audit --------------------------------------------------------------------------------------------------------
 

@@ -6,10 +6,11 @@ import errno
 import gc
 import io
 import os
+import re
 import signal
 import sys
 from collections.abc import Sequence
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -95,7 +96,14 @@ def _misused(error: typer.BadParameter) -> int:
         print(message, file=sys.stderr)
         return 2
     message = " ".join(message.split()).replace(": Value error, ", ": ").rstrip(".")
-    return _fail(f"{message} (see `{context.command_path} --help`)")
+    return _fail(f"{message}{_meant(message, context.command.params)} (see `{context.command_path} --help`)")
+
+
+def _meant(message: str, parameters: Sequence[Any]) -> str:
+    """What was meant by an extra argument such as coffee=0.3: the value of an option that takes such pairs."""
+    extra = re.search(r"unexpected extra argument\S* \((\S+=[^\s)]+)", message)
+    options = [one.opts[0] for one in parameters if "=" in str(getattr(one, "metavar", ""))]
+    return f"; did you mean {options[0]} {extra[1]}?" if extra and options else ""
 
 
 def _system_error(error: OSError) -> int:

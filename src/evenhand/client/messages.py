@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Hashable, Mapping
 from dataclasses import field
 from datetime import UTC, datetime
@@ -171,7 +172,7 @@ def _adapter(shape: Any) -> TypeAdapter[Any]:
 
 
 def _encode(body: Mapping[str, Any]) -> bytes:
-    """A body as JSON; NumPy's numbers and arrays are accepted."""
+    """A body as JSON; NumPy's numbers and arrays are accepted, and parts, which have a plain form."""
     try:
         return json.dumps(body, allow_nan=False, ensure_ascii=False, default=_json_value).encode()
     except (TypeError, ValueError, RecursionError) as error:
@@ -193,6 +194,8 @@ def _json_value(value: Any) -> Any:
         return value.tolist()
     if isinstance(value, set | frozenset):
         return sorted(value)
+    if hasattr(value, "__attrs_attrs__") and (loaded := sys.modules.get("evenhand")):  # where parts are from
+        return loaded.plain(value)
     raise TypeError(f"JSON has no {type(value).__name__}")
 
 

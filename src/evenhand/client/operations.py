@@ -65,7 +65,7 @@ DRY_RUN = {"dry_run": "true"}  # the query of a request that is to write nothing
 def create(
     name: str,
     arms: Sequence[str],
-    algorithm: str | Mapping[str, Any],
+    algorithm: Any,
     *,
     missing: Missing,
     parameters: Mapping[str, Any] | None = None,
@@ -84,7 +84,7 @@ def create(
 
     Args:
         arms: their names, each once.
-        algorithm: a name of `evenhand.algorithms`, or a table for each part of a policy, of registered kinds.
+        algorithm: a name of `evenhand.algorithms`, a policy, or a table for each of its parts, of registered kinds.
         missing: what a missing reward means: ``"zero"`` where only successes are sent, and what has not arrived
             within the window counts as 0; ``"lost"`` where it says nothing; ``"never"``, without a window, where
             every reward is sent at some time, also those of 0.
