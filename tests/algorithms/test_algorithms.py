@@ -405,6 +405,15 @@ def test_where_none_is_near_all_are_named() -> None:
     assert str(caught.value) == f"there is no algorithm 'xyzzy'; known: {', '.join(ALGORITHMS)}"
 
 
+@pytest.mark.parametrize(("slot", "kind"), [("fairness", "deficit_first"), ("index", "beta_sample")])
+def test_the_name_of_a_part_is_no_algorithm(slot: str, kind: str) -> None:
+    message = f"there is no algorithm '{kind}'; it is a kind of {slot}: write {{'{slot}': '{kind}'}}"
+    with pytest.raises(ConfigurationError, match=f"^{re.escape(message)}$"):
+        find(kind)
+    with pytest.raises(ConfigurationError, match=r"it is an algorithm: evenhand\.algorithms\.fucb"):
+        Policy("fucb")
+
+
 def test_nearest() -> None:
     assert nearest("fraction", ["fractions", "eta"]) == "; did you mean 'fractions'?"
     assert nearest("q", ["fractions", "eta"]) == "; known: fractions, eta"

@@ -17,7 +17,8 @@ from evenhand.core.descriptions import complete, described
 from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
 from evenhand.core.imports import same_definition
 from evenhand.core.numbers import percent
-from evenhand.policy.composition import Policy
+from evenhand.core.parts import kinds
+from evenhand.policy.composition import SLOTS, Policy
 from evenhand.policy.merit import Power
 from evenhand.theory.bounds import Bound
 
@@ -166,7 +167,9 @@ def find(name: str) -> Algorithm:
     """
     known = algorithms()
     if name not in known:
-        raise ConfigurationError(f"there is no algorithm {name!r}{nearest(name, known)}", key="algorithm")
+        raise ConfigurationError(
+            f"there is no algorithm {name!r}{_part_of(name) or nearest(name, known)}", key="algorithm"
+        )
     return known[name]
 
 
@@ -175,6 +178,12 @@ def algorithms() -> dict[str, Algorithm]:
     for entry in _installed():  # the package's own have registered themselves: it is loaded before this module
         ALGORITHMS.setdefault(entry.name, Algorithm(entry.name, entry.load()))
     return ALGORITHMS
+
+
+def _part_of(name: str) -> str:
+    """What a name is that no algorithm has, if it is of a part of a policy."""
+    slot = next((slot for slot in SLOTS if name in kinds(slot)), "")
+    return f"; it is a kind of {slot}: write {{'{slot}': {name!r}}}" if slot else ""
 
 
 def _shown(policy: Policy) -> str:

@@ -19,6 +19,7 @@ import numpy as np
 
 from evenhand.core.errors import ConfigurationError, EvenhandError, StateError, nearest, shown
 from evenhand.core.late import changed
+from evenhand.core.lazy import places
 from evenhand.core.state import PerLane, fields_of
 
 #: The modules in which the parts of each slot are defined, loaded when a kind of the slot is first asked for.
@@ -308,8 +309,13 @@ def class_of(
         kind = f"{kind}/{profile}"
     if kind not in kinds(slot):
         names = dict.fromkeys(name.partition("/")[0] for name in kinds(slot))
-        raise ConfigurationError(f"unknown kind {kind!r}{nearest(kind, names)}", key="kind")
+        raise ConfigurationError(f"unknown kind {kind!r}{_algorithm(kind) or nearest(kind, names)}", key="kind")
     return kinds(slot)[kind], arguments
+
+
+def _algorithm(kind: str) -> str:
+    """What a name is that no part has, if it is of an algorithm, which is a whole policy."""
+    return "".join(f"; it is an algorithm: {one}(…) is a policy" for one in places(kind, "evenhand.algorithms"))
 
 
 _has_fields: Callable[[type], bool] = cache(attrs.has)  # which looks at the bases of a class, too
