@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import evenhand
+from evenhand.core.extras import NamesExtras
 from evenhand.core.lazy import exported, lazy, places
 
 
@@ -40,12 +41,18 @@ def test_a_name_that_is_nowhere_has_no_place(name: str) -> None:
     [
         ("from evenhand import fucb", "evenhand has no fucb: fucb is evenhand.algorithms.fucb"),
         ("from evenhand.policy import Policy", "evenhand.policy has no Policy: Policy is evenhand.Policy"),
-        ("import evenhand.Bandit", "evenhand has no Bandit: Bandit is evenhand.Bandit"),
+        ("import evenhand.UCB", "evenhand has no UCB: UCB is evenhand.policy.UCB"),
+        ("import evenhand.Bandit", "No module named 'evenhand.Bandit'"),
     ],
 )
 def test_an_import_says_the_place_too(statement: str, message: str) -> None:
     with pytest.raises(ModuleNotFoundError, match=f"^{message}$"):
         exec(statement)
+
+
+@pytest.mark.parametrize("name", ["evenhand.algorithms", "evenhand.environment.delays", "evenhand.policy.Policy"])
+def test_who_looks_for_modules_without_an_import_finds_none(name: str) -> None:
+    assert NamesExtras.find_spec(name, []) is None
 
 
 def test_python_suggests_no_other_name_of_the_module_then() -> None:

@@ -44,14 +44,15 @@ class NamesExtras:
         Raises:
             ModuleNotFoundError: of a package, with its extra; of a name of Evenhand, with where it is.
         """
-        frame = sys._getframe(1)
+        frame = asking = sys._getframe(1)
         while frame.f_back and frame.f_globals.get("__name__", "").startswith("importlib._bootstrap"):
             frame = frame.f_back
         importer = frame.f_globals.get("__name__", "")
         if name in EXTRAS and importer.startswith("evenhand."):  # others may ask without needing it
             raise ModuleNotFoundError(remedy(name), name=name)
         package, _, last = name.rpartition(".")
-        if package.partition(".")[0] == "evenhand" and (there := elsewhere(last)):
+        imported = asking is not frame  # others may ask for a module that they load themselves
+        if imported and package.partition(".")[0] == "evenhand" and (there := elsewhere(last, but=name)):
             raise ModuleNotFoundError(f"{package} has no {last}{there}", name=last)
         return None
 

@@ -34,10 +34,10 @@ def places(name: str, module: str = __name__.partition(".")[0]) -> list[str]:
     ]
 
 
-def elsewhere(name: str) -> str:
-    """What a message about a missing name ends with: where it is public."""
+def elsewhere(name: str, but: str = "") -> str:
+    """What a message about a missing name ends with: where it is public, if that is not where it was looked for."""
     found = [] if name.startswith("_") else places(name)
-    return f": {name} is {' or '.join(found)}" if found else ""
+    return f": {name} is {' or '.join(found)}" if found and but not in found else ""
 
 
 def lazy(module: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
