@@ -280,6 +280,7 @@ def test_wide_features_take_a_turn_of_their_own(store: Store) -> None:
     declared = {"situation": {"query": {"kind": "vector", "length": 384}}}
     assert store.create("search", ["a", "b", "c"], {"index": "lin_ts"}, features=declared, missing="never", seed=1)
     store.run("search", Decide(features={"query": [0.1] * 384}))
+    store.run("search", Describe())  # begins when what the first leaves in memory is kept
     arms, features = store.size("search")
     assert arms == 3
     assert Decide(rounds=[Round()] * 12).work(arms, features) > LONG > Decide(rounds=[Round()] * 12).work(arms)
