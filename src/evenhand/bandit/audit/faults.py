@@ -51,6 +51,7 @@ def leading(keys: Sequence[Array], limit: int) -> Places:
 
 
 def _of_all_rounds(account: Account) -> str:
+    """Why promises for all rounds cannot be kept; empty if they can."""
     if account.fractions is None or not account.sets:
         return ""
     if account.groups or (account.caps is not None and (account.caps < 1.0).any()):
