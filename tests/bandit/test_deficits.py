@@ -224,5 +224,5 @@ def test_a_damaged_history_is_refused(wrong: dict[str, Any]) -> None:
 def test_a_point_of_many_arms() -> None:
     history = DeficitHistory()
     deficits = np.arange(1000.0)
-    history.mark(1, 0.0, deficits, deficits % 2 == 0)
+    history.mark(1, 0.0, np.where(deficits % 2 == 0, deficits, np.nan))
     assert (history.largest, history.deficits) == ([998.0], [])

@@ -11,6 +11,7 @@ import numpy as np
 
 from evenhand.core.errors import HINTED, EvenhandError, nearest
 from evenhand.core.state import ALL_AVAILABLE, Array, Mask, Observation
+from evenhand.policy.part import Places
 
 LISTINGS, FEW = 20, 100  # of so many lists of at most so many names it is remembered which arms they are
 
@@ -30,6 +31,14 @@ class Available(NamedTuple):
         packed, size = np.packbits(arms).tobytes(), int(np.count_nonzero(arms))
         mask = None if size == len(arms) else arms
         return cls(arms, mask, packed, size, ALL_AVAILABLE if mask is None else Observation(mask))
+
+
+def available_sets(packed: Sequence[bytes], arms: int, places: Places | slice = slice(None)) -> Mask:
+    """(sets, places), which of some of so many arms are in each set of packed bits."""
+    sets = np.zeros((len(packed), np.arange(arms)[places].size), dtype=bool)
+    for row, one in enumerate(packed):
+        sets[row] = np.unpackbits(np.frombuffer(one, dtype=np.uint8), count=arms)[places]
+    return sets
 
 
 class Arms:

@@ -40,6 +40,7 @@ from evenhand.policy.settlement import Settlement, check_changeable, lasting, se
 
 if TYPE_CHECKING:
     from evenhand.bandit.contexts import Contexts
+    from evenhand.bandit.segments import Segments
 
 
 @dataclass(frozen=True)
@@ -70,13 +71,13 @@ class Outcome(NamedTuple):
 
 def make(record: Record, change: ChangeRecord, now: float, replayed: bool = False, key: str = "") -> tuple[str, ...]:
     """Make a change; the names of the arms and groups whose promise begins."""
-    version, policy, arms = record.version, record.policy, record.arms
-    plan, before = plan_of(record, change, replayed), None if record.segments is None else record.segments.shares
+    version, policy, arms, segments = record.version, record.policy, record.arms, record.segments
+    plan, before = plan_of(record, change, replayed), None if segments is None else segments.shares
     opening = Opening(now, 0, 0, change.reason, key, record.state.round)
     if plan.parameters != record.parameters or not np.array_equal(plan.arms.active, record.arms.active):
         _change(record, plan, change, opening, replayed)
-    elif plan.shares is not None and record.segments is not None:
-        _change_segments(record, plan, change, opening)
+    elif plan.shares is not None and segments is not None:
+        _change_segments(record, segments, plan, change, opening)
         record.version += 1
     elif plan.contexts is not None:
         record.state, record.contexts = _recolumned(record, plan.contexts), plan.contexts
@@ -92,13 +93,13 @@ def make(record: Record, change: ChangeRecord, now: float, replayed: bool = Fals
         record.contexts.erase_arm(arms.place[change.arm])
     if isinstance(change, AddArm | BringBack):
         record.availability.clear()  # it is unknown whether the arm would have been available
-        if record.segments is not None:
-            record.segments.recent.clear()
+        if segments is not None:
+            segments.recent.clear()
     if record.version != version or isinstance(change, Close | Reopen):
         name = getattr(change, "arm", "")  # as it was before, or that of a new one
         place, round = arms.place.get(name, record.arms.place.get(name)), record.state.round
-        if plan.shares is not None and isinstance(change, Promise) and before is not None and record.segments:
-            row = record.segments.place(change.segment or "")
+        if plan.shares is not None and isinstance(change, Promise) and before is not None and segments:
+            row = segments.place(change.segment or "")
             shown = change_in(change.segment or "", before[row], plan.shares[row], now, round, change, key)
         else:
             shown = change_between(policy, record.policy, len(record.arms.names), now, round, change, place, key)
@@ -263,10 +264,8 @@ def _promised_in_segment(record: Record, change: Promise, name: str) -> Plan:
     return Plan(record.arms, record.parameters, begun=tuple(begun), shares=shares)
 
 
-def _change_segments(record: Record, plan: Plan, change: ChangeRecord, opening: Opening) -> None:
+def _change_segments(record: Record, segments: Segments, plan: Plan, change: ChangeRecord, opening: Opening) -> None:
     """Promise other shares by segment; those of an arm that retires end."""
-    segments = record.segments
-    assert segments is not None
     old, number = len(record.arms.names), len(plan.arms.names)
     before = np.concatenate([record.arms.active, np.zeros(number - old, dtype=bool)])
     segments.grow(number)
@@ -381,8 +380,8 @@ def _change(record: Record, plan: Plan, change: ChangeRecord, opening: Opening, 
     statistics = grown(record.statistics, Statistics.empty(number))
     _note(record, statistics, found.began)
     statistics.added[old:] = state.round - record.returned
-    if record.segments is not None:
-        _change_segments(record, plan, change, opening)
+    if (segments := record.segments) is not None:
+        _change_segments(record, segments, plan, change, opening)
     record.leases.begin_promises(np.flatnonzero(found.began).tolist(), shares["share"])
     record.adopt(arms, plan.parameters, policy)
     record.state, record.statistics = state, statistics
@@ -397,8 +396,8 @@ def _outcome(record: Record, plan: Plan, terms: Terms, checked: bool = False) ->
     arms, old, number = plan.arms, len(record.arms.names), len(plan.arms.names)
     before = np.concatenate([record.arms.active, np.zeros(number - old, dtype=bool)])
     policy = plan.policy(record, checked)
-    if record.segments is not None and record.segments.promised and not checked:
-        record.segments.check_beside(policy, arms.active)
+    if (segments := record.segments) is not None and segments.promised and not checked:
+        segments.check_beside(policy, arms.active)
     state, shares, waiting = policy.grow(record.state, number), promises_of(record), dict(record.ledger.waiting)
     moved, most = [arms.place[arm] for arm in plan.moved], lasting(record.policy, state.round)
     ahead = record.leases.ahead(number, shares["share"])
@@ -428,8 +427,11 @@ def _check_decides(policy: Policy, state: State, arm: str) -> None:
 
 def _note(record: Record, statistics: Statistics, began: Mask) -> None:
     """Record how far behind arms are whose promises end."""
+    places = np.flatnonzero(began[: len(record.arms.names)]).tolist()
+    if not places:
+        return
     round, owed, seen = record.state.round, record.owed(), record.promised
-    for place in np.flatnonzero(began[: len(record.arms.names)]).tolist():
+    for place in places:
         if seen[place] and round > record.state.begun.rounds.item(place):
             statistics.note(place, owed.item(place))
             record.deficit_history.note(round, place, owed.item(place))

@@ -255,15 +255,14 @@ class DeficitHistory(Intervals):
         if round > self.next - self.stride and deficit > self.peaks.get(place, -math.inf):
             self.peaks[place] = deficit
 
-    def mark(self, round: int, time: float, deficits: Array, promised: Mask) -> None:
-        """End an interval, with the deficits then; arms without a promise do not count."""
-        known = np.where(promised, deficits, np.nan)
+    def mark(self, round: int, time: float, deficits: Array) -> None:
+        """End an interval, with the deficits then, (arms,); NaN for arms without a promise, which do not count."""
         for place, deficit in self.peaks.items():
-            known[place] = np.maximum(known[place], deficit)  # NaN stays NaN
+            deficits[place] = np.maximum(deficits[place], deficit)  # NaN stays NaN
         self.peaks.clear()
-        self.largest.append(float(np.max(known, where=promised, initial=-np.inf)) if promised.any() else math.nan)
+        self.largest.append(float(np.fmax.reduce(deficits)))
         if len(deficits) <= FOLLOWED:
-            self.deficits.append(known)
+            self.deficits.append(deficits)
         else:
             self.deficits.clear()
         if self.end(round, time):

@@ -70,7 +70,6 @@ def decide(
         least = float(among.item(among.argmin()))
     pull = None if record.contexts is None else record.contexts.pull(observation, places, noted)
     scale = None if decision.spread is None else record.policy.fairness.scale(state)
-    apply(record, decision, places, able, now, (), least, chances, pull=pull)
     if known is not None:
         played = [known[names[place]] for place in places]
     elif chances is None:
@@ -91,6 +90,7 @@ def decide(
         }
         facts["arms"] = [one.arm for one in played]
         facts.update({name: fact for name, fact in recorded.items() if fact is not None})
+    apply(record, decision, places, able, now, (), least, chances, pull=pull)
     every = None if known is None else tuple(known.values())
     return answers.Decision(str(round), round, moment(now), tuple(played), record.version, every)
 

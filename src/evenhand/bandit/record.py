@@ -152,7 +152,7 @@ class Record:
         self.pending.arms = arms
         shares = policy.fractions
         self.fractions: Array | None = (  # (arms,), promised shares of the rounds; None where no share is promised
-            None if shares is None else np.broadcast_to(np.asarray(shares, dtype=float), len(arms))
+            None if shares is None else np.broadcast_to(np.asarray(shares, dtype=float), len(arms.names))
         )
 
     def started(self, policy: Policy, arms: int) -> State:
@@ -264,11 +264,13 @@ class Record:
     def mark(self, now: float) -> None:
         """Continue the histories of counts and deficits after a decision or a lease."""
         round, history, deficits = self.state.round, self.count_history, self.deficit_history
-        history.decided = now
+        history.decided, owed = now, None
+        if self.fractions is not None and round >= deficits.next:
+            owed = np.where(self.promised, self.owed(), np.nan)
         if round >= history.next:
             history.mark(round, now, self.counts(), self.returned)
-        if self.fractions is not None and round >= deficits.next:
-            deficits.mark(round, now, self.owed(), self.promised)
+        if owed is not None:
+            deficits.mark(round, now, owed)
 
     @property
     def promised(self) -> Mask:

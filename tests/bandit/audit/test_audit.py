@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from evenhand.bandit import Bandit
+from evenhand.bandit.arms import available_sets
 from evenhand.bandit.audit.account import Account
-from evenhand.bandit.audit.faults import available_sets, leading
+from evenhand.bandit.audit.faults import leading
 from evenhand.bandit.audit.figure import audit_figure, audit_table
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.inference.sequences import mean_interval
@@ -326,7 +327,7 @@ def test_availability_counts_distinct_sets() -> None:
     for place in range(8):
         bandit.decide(available=None if place % 4 else ["arm 8", "arm 1"])
     record = Account(bandit._record)
-    sets, parts = available_sets(record.sets, np.arange(10), 10), record.frequencies
+    sets, parts = available_sets(record.sets, 10), record.frequencies
     assert dict(zip(map(tuple, sets.astype(int).tolist()), parts.tolist(), strict=True)) == {
         (1,) * 10: 0.75,
         (0, 1, 0, 0, 0, 0, 0, 0, 1, 0): 0.25,

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from evenhand.bandit.arms import available_sets
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.alarms import standing
 from evenhand.bandit.audit.costing import cost_of, deserved_shares
 from evenhand.bandit.audit.delays import summarise
-from evenhand.bandit.audit.faults import available_sets, fault_of, leading
+from evenhand.bandit.audit.faults import fault_of, leading
 from evenhand.bandit.audit.health import furthest, health_of
 from evenhand.bandit.audit.judged import judged, verdict
 from evenhand.bandit.audit.sentences import reasons
@@ -173,7 +174,7 @@ def recent(account: Account) -> Array:
     """(arms,), the share of the recent rounds in which each arm was available; 1 before the first."""
     if not account.sets:
         return np.ones(len(account.names))
-    sets = available_sets(account.sets, np.arange(len(account.names)), len(account.names))
+    sets = available_sets(account.sets, len(account.names))
     return np.asarray(account.frequencies @ sets)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.bandit import scores as kept
+from evenhand.bandit.arms import available_sets
 from evenhand.bandit.record import Record
 from evenhand.bandit.scores import Kind, Table
 from evenhand.core import validate
@@ -216,7 +217,7 @@ def _weighted(
     for table, rows in tables:
         if table.able is None:
             continue
-        able = np.unpackbits(np.frombuffer(table.able, np.uint8), count=who.parts.shape[1]).astype(bool)
+        (able,) = available_sets([table.able], who.parts.shape[1])
         there = (who.parts[:, ~able] == 0.0).all(axis=1)
         both = there[one] & there[two]
         rounds += both * table.rounds
@@ -245,7 +246,7 @@ def weighted_means(record: Record, confidence: float) -> tuple[Array, Array]:
     rounds, sums, least = np.zeros(arms), np.zeros((kept.WIDTH, arms)), np.ones(arms)
     for table, rows in _tables(record, None, None):
         if table.able is not None:
-            able = np.unpackbits(np.frombuffer(table.able, np.uint8), count=arms).astype(bool)
+            (able,) = available_sets([table.able], arms)
             rounds += able * table.rounds
             sums += able * rows.T
             least = np.where(able, np.minimum(least, table.least), least)

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from evenhand.bandit.arms import available_sets
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.segments import Segments
 from evenhand.core.errors import EvenhandError
-from evenhand.core.state import Array, Mask
+from evenhand.core.state import Array
 from evenhand.messages.audit_text import plain
 from evenhand.policy.part import Places
 from evenhand.policy.segments import fits
@@ -24,14 +25,6 @@ def fault_of(account: Account) -> str:
     """Why promises cannot be kept with the recent availability, as a clause; empty if they can."""
     fault = _of_all_rounds(account) or _of_segments(account)
     return f"with the recent availability, {fault}" if fault else ""
-
-
-def available_sets(packed: Sequence[bytes], places: Places, arms: int) -> Mask:
-    """(sets, places), which of some of so many arms were available in each set."""
-    sets = np.zeros((len(packed), len(places)), dtype=bool)
-    for row, one in enumerate(packed):
-        sets[row] = np.unpackbits(np.frombuffer(one, dtype=np.uint8), count=arms)[places]
-    return sets
 
 
 def leading(keys: Sequence[Array], limit: int) -> Places:
@@ -79,7 +72,7 @@ def _of_shares(account: Account, promised: Array, packed: Sequence[bytes], frequ
     from evenhand.environment.availability import Joint
 
     places = np.flatnonzero(promised > 0.0)
-    sets, shares = available_sets(packed, places, len(account.names)), promised[places]
+    sets, shares = available_sets(packed, len(account.names), places), promised[places]
     if not sets.size:
         return ""
     available = sum((part * row for row, part in zip(sets, frequencies, strict=True)), np.zeros(len(shares)))
@@ -101,7 +94,7 @@ def _of_bounds(account: Account) -> str:
     from evenhand.environment.availability import Joint
 
     arms = len(account.names)
-    sets = available_sets(account.sets, np.arange(arms), arms) & account.active
+    sets = available_sets(account.sets, arms) & account.active
     if sets.size > SIZE or not sets.size:  # a program of that size would take seconds
         return ""
     bounds = bounds_of(arms, account.fractions, account.caps, account.groups, account.names)
@@ -116,7 +109,7 @@ def _together(account: Account, segments: Segments, of: Array, packed: Sequence[
     """Why shares in segments and those for all rounds cannot be kept together; empty if they can."""
     overall = np.zeros(len(account.names)) if account.fractions is None else account.fractions * account.active
     places = np.flatnonzero((overall > 0.0) | segments.shares.any(axis=0))
-    sets = available_sets(packed, places, len(account.names))
+    sets = available_sets(packed, len(account.names), places)
     if not overall.any() or sets.all() or sets.size > SIZE:  # where all can play, their frequencies alone decide
         return ""
     if fits(segments.shares[:, places], overall[places], account.plays, of, sets, frequencies):

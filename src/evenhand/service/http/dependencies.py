@@ -205,10 +205,9 @@ class DirectRoute(KeyRoute):
             name, key = request.path_params["name"], request.headers.get("idempotency-key")
             if not (IS_NAME(name) and (key is None or IS_KEY(key))):
                 return await ordinary(request)
-            message = request.state.message
+            options, message = await once(request, key), request.state.message
             if message is None:
                 message = _validated(field, request.state.body)
-            options = await once(request, key)
             response: Response = await endpoint(request.state.caller, request.app.state.service, name, message, options)
             return response
 

@@ -94,14 +94,13 @@ async def decide(caller: Decider, service: Services, name: Name, message: Decisi
     Either `count` rounds of which the same is known, or a list of `rounds`. The decisions are durable when the answer
     is sent.
     """
-    options: Any = once | {"propensities": message.propensities, "max_work": service.settings.max_work}
     if isinstance(message, requests.ListedRounds):
-        command, number = Decide(rounds=message.rounds, **options), len(message.rounds)
+        number = len(message.rounds)
     else:
+        number = message.count
         check_arms(service.settings, message.available)
-        known: Any = {name: getattr(message, name) for name in ("available", "features", "arms")}
-        command, number = Decide(message.count, **known, **options), message.count
     check_batch(service.settings, "decisions", number)
+    command = Decide(**vars(message), max_work=service.settings.max_work, **once)
     if message.propensities:
         check_propensities(service.settings, number, len((await service.run(name, Describe())).arms))
     return JsonResponse(await service.run(name, command))

@@ -38,9 +38,9 @@ class Service:
         self.parsers = ThreadPoolExecutor(PARSERS, thread_name_prefix="evenhand-parser")
         self._ready = Cached(lambda: store.database.ready())
 
-    async def run(self, name: str, command: Command[Answer]) -> Answer:
+    def run(self, name: str, command: Command[Answer]) -> asyncio.Future[Answer]:
         """The answer to a command of an allocation, after its events have been committed."""
-        return await asyncio.wrap_future(self.store.submit(name, command))
+        return asyncio.wrap_future(self.store.submit(name, command))
 
     async def with_health(self, listed: Sequence[AllocationSummary]) -> tuple[AllocationSummary, ...]:
         """Allocations with their health, which is computed only where something has happened since it was."""

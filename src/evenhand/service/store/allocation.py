@@ -107,12 +107,6 @@ class Allocation:
             self.fetch(connection, map(int, self.bandit.pending.overdue(now)))
             self.record("expire", now, None, close(self.bandit, now))
 
-    def can_follow(self, row: AllocationRow) -> bool:
-        """Whether the row of an allocation can be this one's, after later events or none."""
-        if row.id != self.id or row.sequence < self.sequence:
-            return False
-        return bool(row.sequence > self.sequence or row.chain == self.chain)
-
     def catch_up(self, connection: Connection, row: AllocationRow) -> None:
         """Replay the events up to those that the allocation's row says, which other processes have written."""
         if row.sequence > self.sequence:

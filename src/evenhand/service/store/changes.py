@@ -82,9 +82,9 @@ class Change(Command[Any]):
         for arm in _named(change):
             if arm not in record.arms.place:
                 raise UnknownArm(f"allocation {allocation.name!r} has no arm {arm!r}")
-        same = _is_so(record, allocation.closed, change)
-        if not same and isinstance(change, AddArm) and self.max_arms is not None and len(record.names) >= self.max_arms:
-            raise TooMuchWork(f"an allocation may have at most {self.max_arms:,} arms, got {len(record.names) + 1:,}")
+        same, number = _is_so(record, allocation.closed, change), len(record.arms.names)
+        if isinstance(change, AddArm) and not same and self.max_arms is not None and number >= self.max_arms:
+            raise TooMuchWork(f"an allocation may have at most {self.max_arms:,} arms, got {number + 1:,}")
         if self.dry_run:
             return planned_with_effect(record, None if same else change)
         changed = not same and _made(context, change, body)

@@ -17,6 +17,7 @@ from hashlib import blake2b
 from types import UnionType
 from typing import Annotated, Any, Literal, NamedTuple, NotRequired, Union, get_args, get_origin, get_type_hints
 
+import orjson
 from pydantic import ConfigDict, Discriminator, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict, is_typeddict
 
@@ -30,7 +31,6 @@ from evenhand.bandit.saved import DAMAGE
 from evenhand.core.errors import MissingPart, StateError
 from evenhand.core.version import __version__
 from evenhand.messages.changes import CHANGES, ChangeRecord, change_of
-from evenhand.service import json as fast
 from evenhand.service.store.arms import FORMS, numbered
 from evenhand.service.store.features import Sealed
 
@@ -258,7 +258,9 @@ class Event(NamedTuple):
     def row(self, allocation: int, before: str, place: Mapping[str, int]) -> dict[str, Any]:
         """The event as a row of its table."""
         plain = numbered(FORMS[self.kind], self.body, place) if self.kind in FORMS else self.body
-        body = fast.encode(plain).decode() if self.kind in ORDINARY else encode(plain)
+        body = (
+            orjson.dumps(plain, option=orjson.OPT_SERIALIZE_NUMPY).decode() if self.kind in ORDINARY else encode(plain)
+        )
         return {
             "allocation": allocation,
             "sequence": self.sequence,

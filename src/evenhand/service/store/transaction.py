@@ -85,12 +85,9 @@ class Batch:
     age: AnswerAge | None
     queued: list[QueuedCommand]
     long: bool = False
+    wrote: bool = False  # whether one of its commands, those that are answered among them, does not only read
     outcomes: list[Any] = field(default_factory=list)
     context: CommandContext | None = None
-
-    def __post_init__(self) -> None:
-        kinds = {queued.command.reads for queued in self.queued}
-        self.reads, self.wrote = True in kinds, False in kinds
 
     def writes(self, now: float) -> bool:
         """Whether the next transaction has to write."""
@@ -182,12 +179,13 @@ def _written(connection: Connection, contexts: Sequence[CommandContext]) -> int:
     """Write what commands have done; returns the number of events."""
     answers = [row for context in contexts for row in context.answers]
     sums = {one.allocation.id: seals.of_answers(one.answers) for one in contexts if one.answers}
+    events = sum(context.allocation.sequence - context.before for context in contexts)
     write_events(connection, {context.allocation.id: context.allocation for context in contexts}, sums)
     if answers:
         insert_rows(connection, tables.answers, answers)
     if any(command.purges for context in contexts for command, _ in context.carried_out):
         owe(connection, PURGE)
-    return sum(context.allocation.sequence - context.before for context in contexts)
+    return events
 
 
 def _begun(database: Database, connection: Connection, batches: Sequence[Batch], now: float) -> Sequence[Batch]:
@@ -195,7 +193,8 @@ def _begun(database: Database, connection: Connection, batches: Sequence[Batch],
     (batch,) = batches
     row = row_of(connection, batch.name, lock=connection.info["writes"])
     with isolated(database, batch.name, row.id), damage_as_state_error():
-        if batch.reads or batch.allocation is None or database.fault_of(row.id):
+        reads = any(queued.command.reads for queued in batch.queued)
+        if reads or batch.allocation is None or database.fault_of(row.id):
             check(database.checked, connection, row)
         if not _goes_on(connection, batch, row):
             batch.allocation = loaded(connection, row, batch.name)
@@ -230,7 +229,7 @@ def _begun_together(
 
 def _goes_on(connection: Connection, batch: Batch, row: AllocationRow) -> bool:
     """Whether the allocation in memory goes on after the events that other processes have written since."""
-    if batch.allocation is not None and batch.allocation.can_follow(row):
+    if batch.allocation is not None and batch.allocation.id == row.id:
         try:
             batch.allocation.catch_up(connection, row)
         except StateError:  # it may be restored: what is in memory is another history

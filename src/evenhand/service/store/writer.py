@@ -106,7 +106,8 @@ class Writer:
                     break
                 group.append(self._queue.popleft())
         queued = [queued for queued in group if queued.future.set_running_or_notify_cancel()]
-        return Batch(self.name, self._allocation, self._age, queued, long)
+        wrote = not all(one.command.reads for one in queued)
+        return Batch(self.name, self._allocation, self._age, queued, long, wrote)
 
     def finish(self, batch: Batch) -> None:
         """Keep the allocation that commands have left in memory; see to what waits."""
