@@ -184,12 +184,14 @@ def seal(names: Iterable[str]) -> str:
 
 
 def marked(text: str) -> str:
-    """The page with `STALE` below each table whose code is another, or unknown; its aims are not measured."""
+    """The page with `STALE` below each table whose code is another, or unknown; its aims are not measured, and a
+    comment keeps what they were, for code that comes back."""
     for name, content in re.findall(r"<!-- begin: ([\w-]+) -->\n(.*?)\n?<!-- end: \1 -->", text, re.DOTALL):
-        lines = content.replace(f"\n\n{STALE}", "").split("\n")
+        fresh = re.sub(r"\| not measured <!-- (met|missed) --> \|$", r"| \1 |", content, flags=re.MULTILINE)
+        lines = fresh.replace(f"\n\n{STALE}", "").split("\n")
         names = re.findall(r"^<!-- code: (.*) = \w+ -->$", lines[-1])
         if "|" in content and (not names or seal(names[0].split()) != lines[-1]):
-            lines = [re.sub(r"\| (met|missed) \|$", "| not measured |", line) for line in lines]
+            lines = [re.sub(r"\| (met|missed) \|$", r"| not measured <!-- \1 --> |", line) for line in lines]
             place = len(lines) - 2 * len(names)
             lines[place:place] = ["", STALE]
         text = between(text, name, "\n".join(lines))

@@ -69,13 +69,16 @@ def test_tables_are_marked_whose_code_has_changed_since() -> None:
 
 def test_an_aim_beside_old_figures_is_neither_met_nor_missed() -> None:
     own = ("evenhand.core.streams:over_arms",)
-    aims = REPORT.aims_table("speed", [REPORT.Aim("fast", 1.0, met=True)]).markdown()
+    both = [REPORT.Aim("fast", 1.0, met=True), REPORT.Aim("small", 2.0, met=False)]
+    aims = REPORT.aims_table("speed", both).markdown()
     page = "<!-- begin: speed -->\n{}\n\nMeasured.\n\n{}\n<!-- end: speed -->\n"
     now, seal = page.format(aims, REPORT.seal(own)), REPORT.seal(own)
     assert REPORT.marked(now) == now
     old = REPORT.marked(now.replace(seal, seal.replace(" = ", " = 0")))
     assert REPORT.STALE in old
-    assert "| not measured |" in old
+    assert "| met |" not in old
+    assert "| missed |" not in old
+    assert old.count("| not measured <!-- ") == 2
     assert REPORT.marked(old) == old
     again = REPORT.marked(old.replace(" = 0", " = "))
-    assert REPORT.STALE not in again
+    assert again == now, "where the change is taken back, so is the mark"
