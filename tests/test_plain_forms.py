@@ -146,7 +146,10 @@ def test_labels_and_grids_are_the_same_in_python_and_in_configurations(make: Cal
     assert make({"algorithm": "fucb", "grid": {"tolerance": [0, 5]}}) == ["fucb tolerance=0", "fucb tolerance=5"]
     assert make({"a": "fucb", "b": {"algorithm": "fucb", "grid": {"tolerance": (1,)}}}) == ["a", "b tolerance=1"]
     assert make(({"index": "ucb"}, {"index": "ucb", "name": "named"})) == ["policy", "named"]
-    with pytest.raises(eh.EvenhandError, match=r"^policies\[1\]: two policies are labelled 'ucb1'"):
+    with pytest.raises(
+        eh.EvenhandError,
+        match=r"^policies\[1\]: two policies are labelled 'ucb1'; give each its own label, as a key, {'",
+    ):
         make(["ucb1", "ucb1"])
     with pytest.raises(eh.EvenhandError, match=r"^policies\[0\]: there is no algorithm 'a'.*\npolicies\[2\]"):
         make(["a", "ucb1", 7])

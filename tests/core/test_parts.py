@@ -168,7 +168,9 @@ class Bare(Metric):
 
 
 def test_a_class_without_parameters_can_be_registered_as_it_is() -> None:
-    with pytest.raises(StateError, match=r"Bare is not registered: decorate it with evenhand\.core\.parts\.part"):
+    with pytest.raises(
+        StateError, match=r"Bare is not registered: decorate it with @evenhand\.part\('metric', 'a_name_of_its_own'\)$"
+    ):
         plain(Bare())
     part("metric", "tests.bare")(Bare)
     assert plain(Bare()) == {"kind": "tests.bare"}

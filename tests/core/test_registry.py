@@ -11,9 +11,10 @@ from typing import Any
 import attrs
 import numpy as np
 import pytest
-from attrs import field, frozen
+from attrs import field, frozen, validators
 
 from evenhand import EvenhandError, PerLane
+from evenhand.algorithms.build import Surroundings, as_policy
 from evenhand.core import validate
 from evenhand.core.errors import ConfigurationError, StateError
 from evenhand.core.parts import build, kinds, part, plain, register
@@ -299,11 +300,15 @@ FAULTS: dict[str, tuple[str, Any, str]] = {
         "queue must be 'exact' or 'recursive', got 'long'\n"
         "unknown key 'size'; known: kind, fractions, eta, weights, queue",
     ),
-    "code": ("index", {"kind": "os:system"}, "unknown kind 'os:system': register your own parts first"),
+    "code": (
+        "index",
+        {"kind": "os:system"},
+        "unknown kind 'os:system': register your own parts first, with evenhand.part, and give their name",
+    ),
     "code inside": (
         "index",
         {"kind": "ucb", "evidence": {"kind": "os:system"}},
-        "evidence: unknown kind 'os:system': register your own parts first",
+        "evidence: unknown kind 'os:system': register your own parts first, with evenhand.part, and give their name",
     ),
 }
 
@@ -322,8 +327,28 @@ def test_a_constructor_names_all_wrong_arguments() -> None:
         "inside must be a number of at least 1, got 0.5",
         "scale must be a number of at least 0, got -1",
         "per_arm must be true or false, got 'yes'",
-        "lower: unknown kind 'hopeful'; known: received, optimistic, pessimistic, mature, forgetting, since_change",
+        "lower: unknown kind 'hopeful'; known: received, optimistic, pessimistic, mature, forgetting, since_change; "
+        "your own: import its module first, on the command line with --import FILE",
     ]
+
+
+@part("index", "heated")
+@frozen
+class Heated(Index):
+    """One whose validator fails in a comparison, which names no argument."""
+
+    heat: float = field(default=1.0, validator=validators.ge(0))
+
+    def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
+        return state.tally.rewards
+
+
+def test_a_comparison_that_fails_names_its_argument() -> None:
+    message = r"^index\.heat is of the wrong type, got 'hot': '>=' not supported"
+    with pytest.raises(ConfigurationError, match=message):
+        as_policy({"index": {"kind": "heated", "heat": "hot"}}, Surroundings(2))
+    with pytest.raises(EvenhandError, match=r"^'heat' must be >= 0: -1$"):
+        Heated(-1)
 
 
 def test_what_is_no_table_is_left_to_the_part() -> None:
@@ -394,7 +419,9 @@ def test_a_name_is_given_once() -> None:
 
 
 def test_an_unregistered_part_and_a_function_have_no_plain_form() -> None:
-    with pytest.raises(StateError, match=r"Own is not registered: decorate it with evenhand\.core\.parts\.part$"):
+    with pytest.raises(
+        StateError, match=r"Own is not registered: decorate it with @evenhand\.part\('index', 'a_name_of_its_own'\)$"
+    ):
         plain(Own())
     with pytest.raises(StateError):
         plain(HoldFor(lambda k: 2.0 * k))

@@ -142,6 +142,17 @@ class Lopsided(Mean):
 
 
 @frozen
+class Laneless(Fairness):
+    """Remembers one number for each arm, whatever the lanes."""
+
+    def start(self, shape: Shape) -> Array:
+        return np.zeros(shape[-1])
+
+    def claim(self, score: Array, state: State) -> Ranking:
+        return Ranking(score)
+
+
+@frozen
 class Moody(Mean):
     """Counts its calls in a place that is not saved."""
 
@@ -331,6 +342,11 @@ BREACHES: dict[str, Breach] = {
         lambda: Policy(selection=Sure()),
         checks.chance_is_declared,
         "the probabilities that Sure.select returns depend on what it draws from rng",
+    ),
+    "memory without lanes": (
+        lambda: Policy(index=Mean(), fairness=Laneless()),
+        checks.lanes_are_remembered,
+        r"Laneless\.start must return arrays whose first axis is the lanes, such .* \(5, 4\) that it is given",
     ),
     "one lane is another matter": (
         lambda: Policy(index=Lopsided()),

@@ -235,7 +235,7 @@ def test_a_grid_of_a_policy_makes_units(config: dict[str, Any]) -> None:
 
 def test_two_policies_of_one_label_are_refused(config: dict[str, Any]) -> None:
     config["policies"] = [{"algorithm": "ucb1"}, {"algorithm": "ucb1"}]
-    with pytest.raises(ConfigurationError, match="two policies are labelled 'ucb1'"):
+    with pytest.raises(ConfigurationError, match=r"two policies are labelled 'ucb1'.* or as label in its table"):
         list(units_of(Study.of(config, {"lanes": [5]})))
 
 

@@ -79,10 +79,18 @@ def policies_of(policies: PoliciesLike, surroundings: Surroundings, faults: Faul
                     with faults.at("policies", key):
                         policy = as_policy(point, surroundings)
                         if label in found:
-                            message = f"two policies are labelled {label!r}; give each its own label"
-                            raise ConfigurationError(message, key="label")
+                            raise same_label(label)
                         found[label] = policy
     return found
+
+
+def same_label(label: str) -> ConfigurationError:
+    """The error about policies that cannot be kept apart."""
+    return ConfigurationError(
+        f"two policies are labelled {label!r}; give each its own label, as a key, {{'one': …, 'other': …}}, or as "
+        "label in its table",
+        key="label",
+    )
 
 
 def each_policy(policies: PoliciesLike) -> list[tuple[str | int, Any]]:
@@ -211,7 +219,9 @@ def _by_parts(table: Mapping[str, object], surroundings: Surroundings) -> Policy
         kind = table.get("kind")
         slot = next((slot for slot in SLOTS if kind in kinds(slot)), "")
         remedy = f": kind {kind!r} is one of {slot}, so write {{'{slot}': {{'kind': {kind!r}, …}}}}" if slot else ""
-        raise ConfigurationError(f"give an algorithm, or a table for one of {', '.join(SLOTS)}{remedy}")
+        raise ConfigurationError(
+            f"give an algorithm, or a table for one of {', '.join(SLOTS)}{remedy or _meant(table)}"
+        )
     parts: dict[str, Any] = {}
     faults: list[EvenhandError] = []
     for slot, value in table.items():
@@ -228,6 +238,12 @@ def _by_parts(table: Mapping[str, object], surroundings: Surroundings) -> Policy
     parts.pop("kind", None)
     parts.setdefault("selection", build("selection", {"kind": "top_m", "plays": surroundings.plays}))
     return Policy(**parts)
+
+
+def _meant(table: Mapping[str, object]) -> str:
+    """A hint at the key that a misspelt one may mean, where there is one."""
+    hints = {key: nearest(key, ("algorithm", *SLOTS)) for key in table}
+    return next((f", not {key!r}{hint}" for key, hint in hints.items() if "did you mean" in hint), "")
 
 
 def _part(slot: str, value: object, surroundings: Surroundings) -> Any:

@@ -22,7 +22,7 @@ from evenhand.bandit.record import Record
 from evenhand.bandit.replay import Recorder, replay_decision, replay_memory, replay_rewards
 from evenhand.core.errors import EvenhandError
 from evenhand.core.parts import plain
-from evenhand.core.state import Array, Shape, State, dump, each_array
+from evenhand.core.state import State, dump, shapes_in
 from evenhand.features import Features, Flag, Number
 from evenhand.judgement.keeping import keeping_of
 from evenhand.judgement.sentences import sentence
@@ -278,20 +278,8 @@ def _values(bandit: Bandit, arms: int) -> list[float]:
 def _same_shapes(state: State, fresh: State, when: str) -> None:
     """Every part remembers arrays of the shape that it starts with; a window of rounds may have become longer."""
     for slot in REMEMBERING:
-        found, wanted = _shapes(getattr(state, slot)), _shapes(getattr(fresh, slot))
+        found, wanted = shapes_in(getattr(state, slot)), shapes_in(getattr(fresh, slot))
         assert len(found) == len(wanted), f"{when} the {slot} remembers another number of arrays"
         for one, other in zip(found, wanted, strict=True):
             longer = len(one) == len(other) and all(has >= needs for has, needs in zip(one, other, strict=True))
             assert longer, f"{when} the {slot} remembers an array of shape {one}, not {other}"
-
-
-def _shapes(memory: object) -> list[Shape]:
-    """The shapes of all arrays that a part remembers."""
-    shapes: list[Shape] = []
-
-    def note(array: Array) -> Array:
-        shapes.append(array.shape)
-        return array
-
-    each_array(memory, note)
-    return shapes

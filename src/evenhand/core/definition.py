@@ -32,6 +32,12 @@ BASES: dict[str, tuple[str, str]] = {
 }
 
 
+def slot_of(cls: type) -> str:
+    """The slot of whose base class a class derives; empty if of none."""
+    bases = [(base.__module__, base.__name__) for base in cls.__mro__]
+    return next((slot for slot, base in BASES.items() if base in bases), "")
+
+
 def check_definition(slot: str, cls: type) -> None:
     """Refuse a class that cannot be a part of the slot, with the remedy."""
     fault = _wrong_base(slot, cls) or _not_frozen(cls) or _missing_method(cls) or _wrong_arguments(cls)

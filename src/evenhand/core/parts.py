@@ -277,7 +277,7 @@ def plain(part: object) -> Any:
     if part is None or isinstance(part, str | int | float | bool):
         return part
     what = f"the function {part.__qualname__}" if isinstance(part, FunctionType) else repr(part)
-    raise StateError(f"{what} cannot be saved: make it a registered part (evenhand.core.parts.part)")
+    raise StateError(f"{what} cannot be saved: make it a registered part (evenhand.part)")
 
 
 def class_of(
@@ -293,7 +293,10 @@ def class_of(
         )
     if ":" in kind and kind not in kinds(slot):
         if importing is None:
-            raise ConfigurationError(f"unknown kind {kind!r}: register your own parts first", key="kind")
+            raise ConfigurationError(
+                f"unknown kind {kind!r}: register your own parts first, with evenhand.part, and give their name",
+                key="kind",
+            )
         cls = importing(kind)
         if not isinstance(cls, type) or not (attrs.has(cls) or issubclass(cls, Part)):
             raise ConfigurationError(f"kind {kind!r} must name the class of a part, got {cls!r}", key="kind")
@@ -309,13 +312,19 @@ def class_of(
         kind = f"{kind}/{profile}"
     if kind not in kinds(slot):
         names = dict.fromkeys(name.partition("/")[0] for name in kinds(slot))
-        raise ConfigurationError(f"unknown kind {kind!r}{_algorithm(kind) or nearest(kind, names)}", key="kind")
+        raise ConfigurationError(f"unknown kind {kind!r}{_algorithm(kind) or _own(nearest(kind, names))}", key="kind")
     return kinds(slot)[kind], arguments
 
 
 def _algorithm(kind: str) -> str:
     """What a name is that no part has, if it is of an algorithm, which is a whole policy."""
     return "".join(f"; it is an algorithm: {one}(…) is a policy" for one in places(kind, "evenhand.algorithms"))
+
+
+def _own(hint: str) -> str:
+    """A hint at known names; where none is near, also at parts of one's own."""
+    ours = "; your own: import its module first, on the command line with --import FILE"
+    return hint if "did you mean" in hint else f"{hint}{ours}"
 
 
 _has_fields: Callable[[type], bool] = cache(attrs.has)  # which looks at the bases of a class, too
@@ -361,13 +370,30 @@ def _checked(parameter: attrs.Attribute[Any], value: Any) -> Any:
         except EvenhandError:
             raise
         except (TypeError, ValueError) as error:  # one of attrs
-            raise EvenhandError(str(error.args[0])) from None
+            raise EvenhandError(*_said(error, parameter, value)) from None
     return value
+
+
+def _said(error: Exception, parameter: attrs.Attribute[Any], value: object) -> tuple[str, str]:
+    """What a validator says of an argument, and its name where that is not in it, as of text compared with a number."""
+    text, name = str(error.args[0]), parameter.alias or parameter.name
+    return (
+        (text, "")
+        if name in text.replace("'", " ").split()
+        else (f"is of the wrong type, got {shown(value)}: {text}", name)
+    )
+
+
+def _decorator(cls: type) -> str:
+    """How a class would be registered."""
+    from evenhand.core.definition import slot_of  # which loads inspection, as above
+
+    return f"@evenhand.part({slot_of(cls)!r}, 'a_name_of_its_own')"
 
 
 def _kind(cls: type) -> dict[str, str]:
     if cls not in _NAMES:
-        raise StateError(f"{_path(cls)} is not registered: decorate it with evenhand.core.parts.part")
+        raise StateError(f"{_path(cls)} is not registered: decorate it with {_decorator(cls)}")
     kind, _, profile = _NAMES[cls][1].partition("/")
     return {"kind": kind, "profile": profile} if profile else {"kind": kind}
 

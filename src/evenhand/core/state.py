@@ -257,6 +257,18 @@ def each_array(record: T, change: Callable[[NDArray[Any]], Any]) -> T:
     return type(record)(**{name: each_array(getattr(record, name), change) for name in remembered(type(record))})
 
 
+def shapes_in(record: object) -> list[Shape]:
+    """The shapes of all arrays in a record."""
+    shapes: list[Shape] = []
+
+    def note(array: NDArray[Any]) -> NDArray[Any]:
+        shapes.append(array.shape)
+        return array
+
+    each_array(record, note)
+    return shapes
+
+
 def grown(old: T, fresh: T) -> T:
     """A record with the values of ``old``, and those of ``fresh`` for the arms that ``old`` does not have."""
     if isinstance(old, np.ndarray) and isinstance(fresh, np.ndarray):

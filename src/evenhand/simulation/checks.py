@@ -31,7 +31,7 @@ from evenhand.environment.rewards import Bernoulli
 from evenhand.environment.world import Environment, EnvironmentLike, World, as_environment
 from evenhand.policy.composition import Policy
 from evenhand.simulation.promises import COLUMNS, heard, promise_is_kept, seen, started
-from evenhand.simulation.simulate import compare
+from evenhand.simulation.simulate import compare, without_lanes
 
 LANES, ROUNDS = 3, 60
 SEEDS, LEVELS = 4, 60  # generators beside each other; delays of each arm
@@ -56,6 +56,12 @@ def check_environment(environment: EnvironmentLike, horizon: int = ROUNDS) -> No
     world = as_environment(environment)
     for check in ENVIRONMENT_CHECKS:
         check(world, horizon)
+
+
+def lanes_are_remembered(policy: Policy, arms: int) -> None:
+    """What a part remembers has an axis for the lanes, the first."""
+    fault = without_lanes(policy, started(policy, arms, arms + 1))
+    assert not fault, fault
 
 
 def decisions_are_sound(policy: Policy, arms: int) -> None:
@@ -278,6 +284,7 @@ def plain_form_is_whole(environment: Environment, horizon: int) -> None:
 
 #: The checks of a policy in simulations, to be run one by one.
 POLICY_CHECKS: tuple[Callable[[Policy, int], None], ...] = (
+    lanes_are_remembered,
     decisions_are_sound,
     choosing_changes_nothing,
     scores_are_sound,

@@ -14,9 +14,9 @@ from evenhand.algorithms.build import PoliciesLike, PolicyLike, policies_of, sur
 from evenhand.core import streams, validate
 from evenhand.core.descriptions import complete, described
 from evenhand.core.errors import EvenhandError, Faults, number_of, shown
-from evenhand.core.state import ALL_AVAILABLE, Array, State, for_lanes
+from evenhand.core.state import ALL_AVAILABLE, Array, State, for_lanes, shapes_in
 from evenhand.environment.world import Environment, EnvironmentLike, World, as_environment
-from evenhand.policy.composition import Policy
+from evenhand.policy.composition import REMEMBERING, Policy
 from evenhand.simulation import held, parallel, segments
 from evenhand.simulation.compiled.engine import engine
 from evenhand.simulation.measures import MEASURES, metrics_of
@@ -375,9 +375,33 @@ def check_can_run(environment: Environment, policies: Mapping[str, Policy], hori
                 f"a parameter is given for {number_of(rows, 'lane')}, but lanes = {lanes}; use lanes = {rows}"
             )
     environment.check_horizon(horizon)
+    _check_memories(environment, policies)
     _check_contexts(environment, policies)
     _check_range(environment, policies)
     _check_named(environment, policies)
+
+
+def _check_memories(environment: Environment, policies: Mapping[str, Policy]) -> None:
+    """Parts of one's own are refused that remember nothing for each lane."""
+    for label, policy in policies.items():
+        if (policy.contextual and environment.contexts is None) or lane_rows(policy):
+            continue
+        state = policy.start(environment.arms, 1 if environment.arms > 1 else 2, columns=environment.widths)
+        if fault := without_lanes(policy, state):
+            raise EvenhandError(f"{label!r} cannot run: {fault}")
+
+
+def without_lanes(policy: Policy, state: State) -> str:
+    """Which part remembers arrays without an axis for the lanes of a state; empty where none does."""
+    shape = state.tally.pulls.shape
+    for slot in REMEMBERING:
+        for found in shapes_in(getattr(state, slot)):
+            if found[:1] != shape[:1]:
+                return (
+                    f"{type(getattr(policy, slot)).__name__}.start must return arrays whose first axis is the lanes, "
+                    f"such as np.zeros(shape) with the shape {shape} that it is given, got an array of shape {found}"
+                )
+    return ""
 
 
 def _check_contexts(environment: Environment, policies: Mapping[str, Policy]) -> None:

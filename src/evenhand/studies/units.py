@@ -13,8 +13,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from evenhand.algorithms.build import each_policy, grid_points, no_policy
-from evenhand.core.errors import ConfigurationError, EvenhandError
+from evenhand.algorithms.build import each_policy, grid_points, no_policy, same_label
+from evenhand.core.errors import EvenhandError
 from evenhand.core.imports import raised_by_own
 from evenhand.environment.world import Environment
 from evenhand.simulation.results import Results
@@ -90,7 +90,7 @@ def units_of(study: Study) -> Iterator[Unit]:
                 if not isinstance(point, dict):
                     raise no_policy(point).at("policies", key)
                 if label in labels:
-                    raise ConfigurationError(f"two policies are labelled {label!r}; give each its own label")
+                    raise same_label(label)
                 labels.add(label)
                 yield Unit(digests.of({**shared, "policy": point}), setting, label, point)
 

@@ -79,7 +79,7 @@ def test_a_table_of_parts_in_place_of_an_algorithm(on: Asking) -> None:
     assert on.get(ALL).json()["allocations"][0]["algorithm"] == "empirical_mean + deficit_first"
     for wrong, sentence in (
         ({"index": "mine:KLUCB"}, "register your own parts first"),
-        ({"indx": "ucb"}, "give an algorithm, or a table for one of index, fairness"),
+        ({"indx": "ucb"}, "schedule, hold, not 'indx'; did you mean 'index'?"),
         ({"index": "ucb", "fairness": {"kind": "merit_shares", "merit": "linear"}}, "use selection=DependentRounding"),
     ):
         answer = on.post(ALL, body | {"name": "wrong", "algorithm": wrong})
