@@ -64,8 +64,7 @@ def check(path: Path) -> int:
     """Compare this package's estimates with those in the file; the exit status is 1 where one differs."""
     import numpy as np
 
-    from evenhand.bandit.evaluation.clipping import limited
-    from evenhand.bandit.evaluation.estimators import ESTIMATORS
+    from evenhand.bandit.evaluation.estimators import ESTIMATORS, limited
     from evenhand.bandit.evaluation.followed import Followed
     from evenhand.bandit.evaluation.log import Log
 

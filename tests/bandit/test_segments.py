@@ -10,7 +10,7 @@ import pytest
 
 from evenhand import Bandit, EvenhandError, Features, InfeasiblePromise
 from evenhand.bandit.audit.account import Account
-from evenhand.bandit.audit.alarms import due
+from evenhand.bandit.audit.health import due
 from evenhand.bandit.decisions import decide, decided_again
 from evenhand.bandit.replay import Recorder as Recorder
 from evenhand.bandit.replay import replay_alarm, replay_change, replay_decision, replay_memory, replay_rewards

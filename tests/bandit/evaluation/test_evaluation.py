@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from evenhand import Feedback, Observation, Policy
-from evenhand.bandit.evaluation.clipping import slope
+from evenhand.bandit.evaluation.estimators import slope
 from evenhand.bandit.evaluation.evaluation import evaluate
 from evenhand.bandit.evaluation.followed import Model, followed
 from evenhand.bandit.evaluation.log import Log

@@ -20,8 +20,7 @@ from evenhand.client import InvalidSignature, verify_webhook
 from evenhand.client.webhooks import signature
 from evenhand.core.errors import EvenhandError
 from evenhand.messages.answers import moment
-from evenhand.service.http.addresses import check_address, check_registered, is_public, resolved
-from evenhand.service.http.deliveries import OF_ONE, Deliveries
+from evenhand.service.http.deliveries import OF_ONE, Deliveries, check_address, check_registered, is_public, resolved
 from evenhand.service.store import Decide, Store
 from evenhand.service.store.webhooks import CLAIM, PATIENCE, WebhookStore
 from tests.service.databases import until
@@ -301,7 +300,7 @@ def test_the_certificate_must_be_of_the_host(
         return httpx.Response(200, request=request)
 
     monkeypatch.setattr(httpx.AsyncClient, "send", answered)
-    monkeypatch.setattr("evenhand.service.http.addresses._public", lambda *_: "8.8.8.8")
+    monkeypatch.setattr("evenhand.service.http.deliveries._public", lambda *_: "8.8.8.8")
     hooks.add("drinks", url, None, SECRET)
     store.run("drinks", Decide())
     deliveries.deliver()

@@ -8,9 +8,8 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from evenhand.bandit.audit.bounds import bounds_of, segments_of, waiting_of
 from evenhand.bandit.audit.differences import weighted_means
-from evenhand.bandit.audit.promises import caused, ledger_of
+from evenhand.bandit.audit.promises import bounds_of, caused, ledger_of, segments_of, waiting_of
 from evenhand.bandit.changes import promises_of
 from evenhand.bandit.ledger import Promised, whole
 from evenhand.bandit.record import Record

@@ -10,11 +10,10 @@ import numpy as np
 
 from evenhand.bandit.arms import available_sets
 from evenhand.bandit.audit.account import Account
-from evenhand.bandit.audit.alarms import standing
 from evenhand.bandit.audit.costing import cost_of, deserved_shares
 from evenhand.bandit.audit.delays import summarise
 from evenhand.bandit.audit.faults import fault_of, leading
-from evenhand.bandit.audit.health import furthest, health_of
+from evenhand.bandit.audit.health import furthest, health_of, standing
 from evenhand.bandit.audit.judged import judged, verdict
 from evenhand.bandit.audit.sentences import reasons
 from evenhand.bandit.ledger import PLAY, Whole

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from evenhand.bandit.arguments import RewardRange
-from evenhand.bandit.evaluation.clipping import PART, SLOPE, bias_bound, limited, slope
 from evenhand.bandit.evaluation.decider import Decider
-from evenhand.bandit.evaluation.estimators import ESTIMATORS, Scores, ratio
+from evenhand.bandit.evaluation.estimators import ESTIMATORS, PART, SLOPE, Scores, bias_bound, limited, ratio, slope
 from evenhand.bandit.evaluation.followed import LOGGED, Followed, Model, as_logged, followed
 from evenhand.bandit.evaluation.grade import ANSWERS, Grade, graded, listed
 from evenhand.bandit.evaluation.intervals import interval_of, kind_of

@@ -19,7 +19,7 @@ from evenhand.messages.audit import Audit
 from evenhand.messages.changes import AddArm, ArmValues, Change, Erase
 from evenhand.messages.prices import LogPrice, Price
 from evenhand.messages.rules import MONTH, SHARES
-from evenhand.service.http.addresses import check_registered
+from evenhand.service.http.deliveries import check_registered
 from evenhand.service.http.dependencies import (
     Administrator,
     Anyone,
@@ -39,9 +39,8 @@ from evenhand.service.http.dependencies import (
     text,
 )
 from evenhand.service.http.limits import check_arms, check_batch, check_propensities, check_report
-from evenhand.service.http.problems import JsonResponse, Refused, documented
+from evenhand.service.http.problems import JsonResponse, Refused, count_or_promises, documented
 from evenhand.service.http.uploads import priced_log
-from evenhand.service.http.validation import count_or_promises
 from evenhand.service.json import encode_by_pieces
 from evenhand.service.store import Change as MakeChange
 from evenhand.service.store import (

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar
 from sqlalchemy import Connection
 
 from evenhand.bandit.audit.account import Account
-from evenhand.bandit.audit.alarms import due
+from evenhand.bandit.audit.health import due
 from evenhand.bandit.decisions import checked_rounds, decide
 from evenhand.bandit.pending import RewardError
 from evenhand.bandit.propensities import LANES

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection
 
-from evenhand.bandit.audit.alarms import text
+from evenhand.bandit.audit.health import stated
 from evenhand.bandit.contexts import Contexts
 from evenhand.bandit.decisions import estimated
 from evenhand.bandit.propensities import Propensities
@@ -178,7 +178,7 @@ def _facts(event: Event) -> dict[str, Any]:
     """What an event says; of each promise of an alarm also in a sentence, with the present names."""
     facts = {label: value for label, value in event.body.items() if label not in ("memory", "bandit")}
     if event.kind == "alarm":
-        facts["promises"] = [{**one, "text": text(facts["alarm"], one)} for one in facts["promises"]]
+        facts["promises"] = [{**one, "text": stated(facts["alarm"], one)} for one in facts["promises"]]
     return facts
 
 

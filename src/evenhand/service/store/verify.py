@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Row, func, select, text
 
 from evenhand.bandit import saved
 from evenhand.bandit.audit.account import Account
-from evenhand.bandit.audit.alarms import due
+from evenhand.bandit.audit.health import due
 from evenhand.bandit.decisions import decided_again
 from evenhand.bandit.lease_rounds import planned
 from evenhand.bandit.record import Record
