@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -83,9 +83,11 @@ def with_intervals(plain: Mapping[str, Any]) -> dict[str, Any]:
     return {**plain, "format": 5, "count_history": {**history, "counts": counts, "marked": marked}}
 
 
-def with_features(plain: Mapping[str, object]) -> dict[str, Any]:
-    """What format 5 saved, in format 6: there are no features."""
-    return {**plain, "format": 6}
+#: What makes the next format of each from 1 on; the last one adds features, of which there were none.
+NEWER: tuple[Callable[[Mapping[str, Any]], dict[str, Any]], ...] = (
+    *(with_ledger, with_rounds, with_scores, with_intervals),
+    lambda plain: {**plain, "format": 6},
+)
 
 
 def _account(rounds: Sequence[float], plays: Sequence[float]) -> dict[str, Any]:

@@ -168,19 +168,8 @@ def salt_of(seed: int) -> int:
 def record_lease(record: Record, facts: Mapping[str, Any], able: Available, now: float) -> Lease:
     """Record a lease, whether it was just granted or is read from a log."""
     state, size = record.state, int(facts["decisions"])
-    granted = Lease(
-        first=state.round + 1,
-        size=size,
-        plays=facts["plays"],
-        places=np.array([record.arms.place[arm] for arm in facts["arms"]], dtype=np.int64),
-        counts=np.array(facts["counts"], dtype=np.int64),
-        start=facts["start"],
-        step=facts["step"],
-        salt=facts["salt"],
-        expires=facts["expires"],
-        report_by=facts["report_by"],
-        available=able.arms.copy(),
-    )
+    places = np.array([record.arms.place[arm] for arm in facts["arms"]], dtype=np.int64)
+    granted = Lease.of(state.round + 1, facts, places, able.arms.copy())
     note_deficits(record)
     reserved = granted.reserved(len(record.arms))
     record.policy.advance(state, reserved, float(size))

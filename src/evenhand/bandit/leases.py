@@ -69,6 +69,14 @@ class Lease:
         if len(self.rewards) == 0:
             self.rewards = self.guesses = np.empty((0, self.plays))
 
+    @classmethod
+    def of(cls, first: int, facts: Mapping[str, Any], places: Places, available: Mask) -> Lease:
+        """The lease that an event grants, by the facts in it, of arms at these places."""
+        same = {name: facts[name] for name in ("plays", "start", "step", "salt")}
+        ends = {name: facts.get(name, 0.0) for name in ("expires", "report_by")}
+        counts = np.array(facts["counts"], dtype=np.int64)
+        return cls(first, facts["decisions"], places=places, counts=counts, available=available, **same, **ends)
+
     @property
     def last(self) -> int:
         """Its last round."""

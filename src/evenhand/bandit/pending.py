@@ -203,10 +203,7 @@ class PendingRewards:
 
     def counts(self) -> Array:
         """(arms,), the number of pending rewards."""
-        waiting = np.frombuffer(bytes(self._status), dtype=np.uint8) == WAITING
-        missing = np.isnan(np.array(self._rewards)).reshape(-1, self._width) & waiting[:, None]
-        places = np.array(self._places).reshape(-1, self._width)[missing]
-        return np.bincount(places[places != NOBODY], minlength=len(self.arms)).astype(float)
+        return np.bincount(self.unknown()[1], minlength=len(self.arms)).astype(float)
 
     # --- saving -------------------------------------------------------------------------------------------------------
 

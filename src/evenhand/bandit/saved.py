@@ -19,7 +19,7 @@ from evenhand.bandit.arguments import as_plain, from_plain
 from evenhand.bandit.arms import Arms
 from evenhand.bandit.change_log import ChangeLog
 from evenhand.bandit.counts import CountHistory, DeficitHistory
-from evenhand.bandit.earlier import with_features, with_intervals, with_ledger, with_rounds, with_scores
+from evenhand.bandit.earlier import NEWER
 from evenhand.bandit.leases import Leases
 from evenhand.bandit.ledger import Ledger, alarms_of, listed_alarms
 from evenhand.bandit.pending import PendingRewards
@@ -34,7 +34,7 @@ from evenhand.core.state import restore as restore_record
 from evenhand.core.version import __version__
 from evenhand.messages.words import Words
 
-FORMAT = 6
+FORMAT = len(NEWER) + 1
 #: Errors that a damaged description leads to.
 DAMAGE = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
 
@@ -83,13 +83,7 @@ def restored(plain: object) -> Record:
         plain = dict(plain)
         if plain.pop("checksum") != checksum_of(plain):
             raise StateError("the saved bandit is damaged: its content has another checksum")
-    for earlier, newer in (
-        (1, with_ledger),
-        (2, with_rounds),
-        (3, with_scores),
-        (4, with_intervals),
-        (5, with_features),
-    ):
+    for earlier, newer in enumerate(NEWER, start=1):
         try:
             plain = newer(plain) if plain["format"] == earlier else plain
         except DAMAGE as error:

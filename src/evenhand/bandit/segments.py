@@ -107,11 +107,6 @@ class Segments(SegmentAccounts):
         if fault := self.fault(shares, policy, active):
             raise InfeasiblePromise(fault)
 
-    def check_beside(self, policy: Policy, active: Mask) -> None:
-        """Refuse promises for all rounds that cannot be kept beside those by segment, of arms that do not retire."""
-        if fault := self.fault(np.where(active[: self.shares.shape[1]], self.shares, 0.0), policy, active):
-            raise InfeasiblePromise(fault)
-
     def fault(self, shares: Array, policy: Policy, active: Mask) -> str:
         """Why these shares cannot be kept beside those for all rounds; empty if they can."""
         more = np.pad(shares, [(0, 0), (0, len(active) - shares.shape[1])])

@@ -135,8 +135,8 @@ def create(
     if segments is not None:
         body["segments"] = segments if isinstance(segments, str) else dict(segments)
     if dry_run:
-        return (yield from _send(Call("POST", "/v1/allocations", body, DRY_RUN), Plan))[1]
-    status, _ = yield from _send(Call("POST", "/v1/allocations", body), dict[str, Any])
+        return (yield from _send(Call("POST", "/v1/allocations", body, DRY_RUN), Plan))
+    status, _ = yield Call("POST", "/v1/allocations", body), dict[str, Any]
     return status == HTTPStatus.CREATED
 
 
@@ -224,8 +224,7 @@ def decide_many(
         if available is not None:
             raise EvenhandError("give the available arms either for each round or for all of them, not both")
         count, body["rounds"] = len(rounds), [_known(round) for round in rounds]
-    decisions = yield from _decisions(name, body, count, idempotency_key)
-    return decisions
+    return _decisions(name, body, count, idempotency_key)
 
 
 def _known(round: Round) -> dict[str, Any]:
@@ -346,8 +345,7 @@ def report(name: str, leased: LeasedDecisions, *, finished: bool = False) -> Ste
     path = path_to(name, "leases", leased.lease.id, "reports")
     while True:
         body, last = leased.body(REPORT)
-        call = Call("POST", path, body | {"finished": finished and last})
-        _, answer = yield from _send(call, LeaseReport)
+        answer = yield from _send(Call("POST", path, body | {"finished": finished and last}), LeaseReport)
         leased.reported(body, answer)
         if last:
             return answer
@@ -378,8 +376,7 @@ def report_by_id(
     body: dict[str, Any] = {"played": played, "rewards": by_arm, "finished": finished}
     if columns is not None:
         body["columns"] = list(columns)
-    _, answer = yield from _send(Call("POST", path_to(name, "leases", lease, "reports"), body), LeaseReport)
-    return answer
+    return _send(Call("POST", path_to(name, "leases", lease, "reports"), body), LeaseReport)
 
 
 def total(
@@ -438,7 +435,7 @@ def plan(name: str, record: ChangeRecord, *, version: int | None = None) -> Step
 def _change(shape: type[Record], name: str, record: ChangeRecord, key: str | None, **query: Any) -> Steps[Record]:
     if not isinstance(record, ChangeRecord):
         raise EvenhandError(f"a change must be a record of evenhand.changes, such as Retire('tea'), got {record!r}")
-    return (yield from _send(Call("POST", path_to(name, "changes"), record.to_json(), query, key), shape))[1]
+    return _send(Call("POST", path_to(name, "changes"), record.to_json(), query, key), shape)
 
 
 # --- webhooks ---------------------------------------------------------------------------------------------------------
@@ -463,9 +460,8 @@ def add_webhook(
     Returns:
         The webhook, with its id and, this once, its secret.
     """
-    listed = None if kinds is None else list(kinds)
-    body = {"url": url, "kinds": listed, "secret": secret, "after": after}
-    return (yield from _send(Call("POST", path_to(name, "webhooks"), body), Webhook))[1]
+    body = {"url": url, "kinds": None if kinds is None else list(kinds), "secret": secret, "after": after}
+    return _send(Call("POST", path_to(name, "webhooks"), body), Webhook)
 
 
 def webhooks(name: str) -> Steps[tuple[Webhook, ...]]:
@@ -484,7 +480,7 @@ def remove_webhook(name: str, id: str) -> Steps[Webhook]:
     Args:
         id: of the webhook.
     """
-    return (yield from _send(Call("DELETE", path_to(name, "webhooks", id)), Webhook))[1]
+    return _send(Call("DELETE", path_to(name, "webhooks", id)), Webhook)
 
 
 # --- results ----------------------------------------------------------------------------------------------------------
@@ -633,13 +629,13 @@ def _download(what: str, call: Call, target: Path, media_type: str) -> Steps[Non
         raise DataError(f"the {what} could not be written to {target}: {error}") from None
 
 
-def _send(call: Call, shape: type[Record]) -> Steps[tuple[int, Record]]:
-    status, record = yield call, shape
-    return status, record
+def _send(call: Call, shape: type[Record]) -> Steps[Record]:
+    _, record = yield call, shape
+    return record  # type: ignore[no-any-return]
 
 
 def _get(path: str, shape: type[Record], **query: Any) -> Steps[Record]:
-    return (yield from _send(Call("GET", path, query=query), shape))[1]
+    return _send(Call("GET", path, query=query), shape)
 
 
 def _entries(field: str, path: str, shape: type[Any], **query: Any) -> Steps[tuple[Any, ...]]:
@@ -657,7 +653,7 @@ def _write(
     method: str, path: str, body: Mapping[str, Any] | None, idempotency_key: str | None, shape: type[Record]
 ) -> Steps[Record]:
     key = str(uuid.uuid4()) if idempotency_key is None else idempotency_key
-    return (yield from _send(Call(method, path, body, idempotency_key=key), shape))[1]
+    return _send(Call(method, path, body, idempotency_key=key), shape)
 
 
 def _infinity_as_string(value: Any) -> Any:

@@ -123,12 +123,9 @@ class Decisions(Answer):
 
 
 @dataclass(frozen=True)
-class ArmOutcome(Answer):
+class ArmOutcome(ArmPropensity):
     """An arm that played in a round, and what came of it."""
 
-    arm: str  # name of the arm
-    propensity: float | None  # its probability to play; null where it has no closed form and was not requested
-    stderr: float | None  # standard error of the propensity; 0 where it is exact
     reward: float | None  # null where none was received
     # `pending`; `received` in time; `late`, received after the window; `lost`, missing when the window had passed;
     # `total`, a part of the anonymous total of a round

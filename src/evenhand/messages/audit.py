@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import field
 from datetime import datetime
+from functools import partial
 from textwrap import wrap
 from typing import Annotated
 
@@ -122,7 +123,8 @@ class Audit(Answer):
         shown = self.lines[:SHOWN]
         counts = self.words.say(f"{number_of(self.arms, 'arm')}, {number_of(self.rounds, 'round')}")
         parts = [f"{counts}, {self.algorithm}"]
-        parts += wrap(text.harmless(self.verdict), text.WIDTH, break_long_words=False, break_on_hyphens=False)
+        fill = partial(wrap, width=text.WIDTH, break_long_words=False, break_on_hyphens=False)
+        parts += fill(text.harmless(self.verdict))
         if shown:
             parts.append(text.table(shown, self.words))
         if len(shown) < self.arms:
@@ -130,13 +132,10 @@ class Audit(Answer):
         if self.bounds:
             parts.append(text.bounds_table(self.bounds))
         for line in text.segment_lines(self.segments, [line.arm for line in self.lines], self.words):
-            parts += wrap(line, text.WIDTH, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
-        for note in self.notes():
-            parts += wrap(note, text.WIDTH, break_long_words=False, break_on_hyphens=False)
-        if self.fault:
-            parts += wrap(f"cannot be kept: {self.fault}", text.WIDTH, break_long_words=False, break_on_hyphens=False)
-        for warning in self.warnings:
-            parts += wrap(f"warning: {warning}", text.WIDTH, break_long_words=False, break_on_hyphens=False)
+            parts += fill(line, subsequent_indent="  ")
+        fault = [f"cannot be kept: {self.fault}"] if self.fault else []
+        for note in (*self.notes(), *fault, *(f"warning: {one}" for one in self.warnings)):
+            parts += fill(note)
         return "\n".join(parts)
 
     def _repr_html_(self) -> str:

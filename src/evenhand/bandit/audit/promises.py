@@ -159,7 +159,7 @@ def _groups(record: Record) -> Iterator[BoundLine]:
         excess = None if most is None else -room.item(place)
         accounts = [bounds.groups] * (group["at_least"] > 0.0) + [bounds.group_caps] * (most is not None)
         least, behind = group["at_least"], owed.item(place) if group["at_least"] else 0.0
-        yield _line(record, group["name"], "group", arms, (least, most), accounts, place, plays, behind, excess)
+        yield _bound(record, group["name"], "group", arms, (least, most), accounts, place, plays, behind, excess)
 
 
 def _caps(record: Record) -> Iterator[BoundLine]:
@@ -174,10 +174,10 @@ def _caps(record: Record) -> Iterator[BoundLine]:
         accounts = [state.begun] * (floor > 0.0) + [bounds.caps]
         limit = (floor, limits.item(arm))
         behind = owed.item(arm) if floor else 0.0
-        yield _line(record, names[arm], "arm", (names[arm],), limit, accounts, arm, pulls, behind, -room.item(arm))
+        yield _bound(record, names[arm], "arm", (names[arm],), limit, accounts, arm, pulls, behind, -room.item(arm))
 
 
-def _line(
+def _bound(
     record: Record,
     name: str,
     kind: Literal["group", "arm"],

@@ -156,18 +156,8 @@ class Followed:
     def rounds(self, first: int, end: int) -> Followed:
         """Some rounds of it."""
         rows = slice(*np.searchsorted(self.log.round, (first, end)))
-        log = replace(
-            self.log,
-            item=self.log.item[rows],
-            reward=self.log.reward[rows],
-            propensity=self.log.propensity[rows],
-            round=self.log.round[rows] - first,
-            available=self.log.available[first:end],
-            position=None if self.log.position is None else self.log.position[rows],
-            known=None if self.log.known is None else self.log.known.take(slice(first, end)),
-        )
         propensity, weight, guess = (values[rows] for values in (self.propensity, self.weight, self.guess))
-        return Followed(self.name, log, propensity, weight, guess, self.model[first:end], self.shares)
+        return Followed(self.name, self.log._only(rows), propensity, weight, guess, self.model[first:end], self.shares)
 
 
 def followed(log: Log, name: str, target: Target, model: Model) -> Followed:

@@ -184,7 +184,7 @@ class Log:
             raise DataError(f"{self.source} is a part of a log, which says nothing of times; take the whole")
         return Fit(self.plays).environment()
 
-    def _only(self, rows: Mask) -> Log:
+    def _only(self, rows: Mask | slice) -> Log:
         """The log of some of the rows, and of the rounds that have any of them."""
         kept, round = np.unique(self.round[rows], return_inverse=True)
         return replace(

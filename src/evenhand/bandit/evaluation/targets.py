@@ -26,7 +26,6 @@ class Target(Protocol):
     @property
     def name(self) -> str:
         """The name in results and messages."""
-        ...
 
     def items(self) -> tuple[str, ...]:
         """Items that the target can play and the log may lack.
@@ -34,7 +33,6 @@ class Target(Protocol):
         Returns:
             Their names.
         """
-        ...
 
     def propensities(self, log: Log) -> Iterator[Array]:
         """The propensity of every item in each round, (rounds, items), in order and some rounds at a time.
@@ -47,7 +45,6 @@ class Target(Protocol):
         Returns:
             Arrays of (some rounds, items), each number in [0, 1].
         """
-        ...
 
 
 @dataclass(frozen=True)

@@ -111,22 +111,15 @@ def work_of(route: str, body: Any, size: Callable[[], tuple[int, FeatureSeconds]
     return decision_seconds(number, *size(), body.get("propensities") is True)
 
 
-def check_batch(settings: Settings, what: str, number: int) -> None:
-    """Refuse more decisions or rewards per request than the server's limit."""
-    if number > settings.max_batch:
-        raise Refused("too_large", f"a request may have at most {settings.max_batch:,} {what}, got {number:,}")
-
-
-def check_report(settings: Settings, what: str, number: int) -> None:
-    """Refuse a report of a lease with more rewards or columns than the server's limit."""
-    if number > (limit := REPORTED * settings.max_batch):
-        raise Refused("too_large", f"a report may have at most {limit:,} {what}, got {number:,}")
+def check_number(of: str, limit: int, what: str, number: int) -> None:
+    """Refuse more than the server's limit of what something has."""
+    if number > limit:
+        raise Refused("too_large", f"{of} may have at most {limit:,} {what}, got {number:,}")
 
 
 def check_arms(settings: Settings, arms: Sequence[str] | None) -> None:
     """Refuse more arms per allocation than the server's limit."""
-    if arms is not None and len(arms) > settings.max_arms:
-        raise Refused("too_large", f"an allocation may have at most {settings.max_arms:,} arms, got {len(arms):,}")
+    check_number("an allocation", settings.max_arms, "arms", len(arms or ()))
 
 
 def check_propensities(settings: Settings, decisions: int, arms: int) -> None:

@@ -13,7 +13,8 @@ import random
 import re
 from collections.abc import Iterable
 from contextvars import ContextVar
-from datetime import UTC, datetime
+
+from evenhand.messages.answers import moment, rfc3339
 
 LEVELS = ("error", "warning", "info", "debug")
 FORMATS = ("text", "json")
@@ -89,7 +90,7 @@ class JsonFormatter(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """The line."""
         line = {
-            "time": _time(record),
+            "time": rfc3339(moment(record.created)),
             "level": record.levelname.lower(),
             "logger": record.name,
             "message": record.getMessage(),
@@ -108,15 +109,10 @@ class TextFormatter(logging.Formatter):
         message = _printable(record.getMessage().rstrip())
         fields = {name: value for name, value in _fields(record).items() if name not in IN_MESSAGE}
         words = [f"{name}={_value(value)}" for name, value in fields.items()]
-        lines = [" ".join([_time(record), record.levelname, f"{record.name}:", message, *words])]
+        lines = [" ".join([rfc3339(moment(record.created)), record.levelname, f"{record.name}:", message, *words])]
         if record.exc_info:
             lines += ["  " + _printable(line) for line in self.formatException(record.exc_info).split("\n")]
         return _without_secrets("\n".join(lines))
-
-
-def _time(record: logging.LogRecord) -> str:
-    """The time of a line as RFC 3339 has it."""
-    return datetime.fromtimestamp(record.created, UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def _fields(record: logging.LogRecord) -> dict[str, str | float]:

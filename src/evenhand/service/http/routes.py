@@ -38,7 +38,7 @@ from evenhand.service.http.dependencies import (
     route,
     text,
 )
-from evenhand.service.http.limits import check_arms, check_batch, check_propensities, check_report
+from evenhand.service.http.limits import REPORTED, check_arms, check_number, check_propensities
 from evenhand.service.http.problems import JsonResponse, Refused, count_or_promises, documented
 from evenhand.service.http.uploads import priced_log
 from evenhand.service.json import encode_by_pieces
@@ -98,7 +98,7 @@ async def decide(caller: Decider, service: Services, name: Name, message: Decisi
     else:
         number = message.count
         check_arms(service.settings, message.available)
-    check_batch(service.settings, "decisions", number)
+    check_number("a request", service.settings.max_batch, "decisions", number)
     command = Decide(**vars(message), max_work=service.settings.max_work, **once)
     if message.propensities:
         check_propensities(service.settings, number, len((await service.run(name, Describe())).arms))
@@ -123,7 +123,7 @@ async def reward(
     results of the others.
     """
     rewards = tuple((entry.decision, entry.rewards) for entry in message.rewards)
-    check_batch(service.settings, "rewards", sum(len(some) for _, some in rewards))
+    check_number("a request", service.settings.max_batch, "rewards", sum(len(some) for _, some in rewards))
     return JsonResponse(await service.run(name, Reward(rewards, **once)))
 
 
@@ -160,8 +160,9 @@ async def report(
     if message.rewards:
         caller.check("reward")
     rewards = {arm: (some.positions, some.values) for arm, some in message.rewards.items()}
-    check_report(service.settings, "rewards", sum(len(positions) for positions, _ in rewards.values()))
-    check_report(service.settings, "columns", len(message.columns or ()))
+    limit = REPORTED * service.settings.max_batch
+    check_number("a report", limit, "rewards", sum(len(positions) for positions, _ in rewards.values()))
+    check_number("a report", limit, "columns", len(message.columns or ()))
     command = ReportLease(id, message.played, rewards, message.columns, message.finished, **once)
     return JsonResponse(await service.run(name, command))
 

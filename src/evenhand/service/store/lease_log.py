@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from sqlalchemy import Connection
 
-from evenhand.bandit import leases
+from evenhand.bandit.leases import Lease
 from evenhand.messages.rules import MAX_LEASE
 from evenhand.service.store import tables
 from evenhand.service.store.events import Event
@@ -80,19 +80,7 @@ class _Played:
         body, self._event, self._reports = event.body, event, reports
         self.until = reports[-1].body["played"] if reports else 0
         self.since, self._ends = body.get("reported", 0), [report.body["played"] for report in reports]
-        self._lease = leases.Lease(
-            first=event.round or 0,
-            size=body["decisions"],
-            plays=body["plays"],
-            places=np.arange(len(body["arms"])),
-            counts=np.array(body["counts"], dtype=np.int64),
-            start=body["start"],
-            step=body["step"],
-            salt=body["salt"],
-            expires=0.0,
-            report_by=0.0,
-            available=np.empty(0, dtype=bool),
-        )
+        self._lease = Lease.of(event.round or 0, body, np.arange(len(body["arms"])), np.empty(0, dtype=bool))
         self._lease.columns = np.zeros(self.until, dtype=np.int64)
         self._rewards: dict[int, dict[str, float]] = {}
         self._late: dict[int, list[str]] = {}
