@@ -1,4 +1,4 @@
-"""A policy of one's own that ends the process that runs it, if that is a worker."""
+"""Policies of one's own: one ends the process that runs it, if that is a worker, another raises."""
 
 from __future__ import annotations
 
@@ -28,3 +28,21 @@ class Deadly(Index):
 def deadly(plays: int = 1) -> Policy:
     """A policy with that index."""
     return Policy(Deadly())
+
+
+@frozen
+class Raising(Index):
+    """Raises after some rounds."""
+
+    after: int
+
+    def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
+        """Zeros."""
+        if state.round >= self.after:
+            raise RuntimeError(f"it raises after round {self.after}")
+        return 0.0 * state.tally.pulls
+
+
+def raising(after: int, plays: int = 1) -> Policy:
+    """A policy with that index."""
+    return Policy(Raising(after))

@@ -20,6 +20,7 @@ from evenhand import compare, sweep
 from evenhand.core.errors import DataError, EvenhandError
 from evenhand.simulation.code_version import code_version
 from evenhand.simulation.verdicts import verdicts
+from evenhand.studies import pool
 from evenhand.studies import store as storing
 from evenhand.studies import sweep as sweeping
 from evenhand.studies.configuration import parse
@@ -38,9 +39,9 @@ def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     labels: list[str] = []
     save = Store.save
 
-    def noted(self: Store, unit: Any, result: Any) -> None:
-        labels.append(unit.label)
-        save(self, unit, result)
+    def noted(self: Store, done: Any) -> None:
+        labels.extend(unit.label for unit, _ in done)
+        save(self, done)
 
     monkeypatch.setattr(Store, "save", noted)
     return labels
@@ -257,22 +258,47 @@ def _members(group: int) -> list[int]:
     return alive
 
 
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_short_units_run_together_and_change_no_digit(
+    config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
+) -> None:
+    """Also policies with the same label, worlds that take turns, and one that fails in the middle."""
+    axes = {"environment.rewards.means": [[0.9, 0.5], [0.7, 0.6]], "policies[0].eta": [*range(1, 20), -1, 20]}
+    together = sweep(config, axes, out=tmp_path, jobs=jobs)
+    assert len(list((tmp_path / "units").iterdir())) < len(together.by_key) == 2 * 20 + 2
+    assert {(one["policy"], "eta = -1" in one["setting"]) for one in together.failures.values()} == {("eta_fucb", True)}
+    monkeypatch.setattr(pool, "MOST", 1)
+    pd.testing.assert_frame_equal(together.lanes(), sweep(config, axes).lanes())
+
+
+def test_one_that_fails_while_it_runs_costs_no_other_of_those_that_run_with_it(config: dict[str, Any]) -> None:
+    """Its parts fit, so that nothing is wrong before the first round."""
+    config["policies"][1] = {"label": "raising", "algorithm": "own_part:raising"}
+    axes = {"policies[0].eta": [*range(1, 20)], "policies[1].after": [10, 1000]}
+    results = sweep(Study.of(config, axes, folder=Path(__file__).parent))
+    (failure,) = results.failures.values()
+    assert failure["policy"] == "raising"
+    assert "it raises after round 10" in failure["error"]
+    assert len(results.by_key) == 19 + 1
+
+
 def test_an_interrupt_says_what_is_kept(
     config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     save = Store.save
     saved: list[Any] = []
 
-    def interrupted(self: Store, unit: Any, result: Any) -> None:
-        if len(saved) == 2:
+    def interrupted(self: Store, done: Any) -> None:
+        if saved:
             raise KeyboardInterrupt
-        saved.append(unit)
-        save(self, unit, result)
+        saved.extend(done)
+        save(self, done)
 
     monkeypatch.setattr(Store, "save", interrupted)
-    with pytest.raises(KeyboardInterrupt, match="interrupted: 2 of 6 units are done and kept"):
+    with pytest.raises(KeyboardInterrupt, match=r"interrupted: . of 6 units are done and kept") as error:
         sweep(config, AXES, out=tmp_path)
-    assert status(tmp_path).finished == 2
+    assert str(error.value).startswith(f"interrupted: {len(saved)} of 6")
+    assert 1 <= status(tmp_path).finished == len(saved) < 6
 
 
 def test_shards_are_joined(config: dict[str, Any], tmp_path: Path) -> None:
@@ -327,16 +353,18 @@ def test_two_runs_into_one_folder_do_not_mix(config: dict[str, Any], tmp_path: P
         sweep(study, out=tmp_path)
 
 
-@pytest.mark.parametrize("damage", ["cut", "empty", "other"])
+@pytest.mark.parametrize("damage", ["cut", "empty", "other", "bit"])
 def test_a_damaged_result_is_named(config: dict[str, Any], tmp_path: Path, damage: str) -> None:
-    sweep(config, AXES, out=tmp_path)
+    whole = sweep(config, AXES, out=tmp_path)
     path = next((tmp_path / "units").iterdir())
     content = path.read_bytes()
-    path.write_bytes({"cut": content[: len(content) // 2], "empty": b"", "other": b"PK" + content[::-1]}[damage])
+    changed = {"cut": content[: len(content) // 2], "empty": b"", "other": b"PK" + content[::-1]}
+    path.write_bytes(changed.get(damage, content[:-1] + bytes([content[-1] ^ 1])))
     with pytest.raises(DataError, match=f"{path.name} is damaged .*remove it"):
         SweepResults.load(tmp_path)
     path.unlink()
-    assert status(tmp_path).missing == 1
+    assert 1 <= status(tmp_path).missing <= 6
+    pd.testing.assert_frame_equal(sweep(config, AXES, out=tmp_path).lanes(), whole.lanes())
 
 
 @pytest.mark.parametrize(

@@ -19,31 +19,32 @@ from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
 from evenhand.core.experimental import experimental
 from evenhand.simulation import parallel
-from evenhand.simulation.setup import Setup
-from evenhand.studies.units import Failure, Unit, UnitResult, run_unit
+from evenhand.studies.units import Builder, Failure, Result, Unit, Work, run_work
 
 BACKENDS = ("local", "dask", "ray")
 PATIENCE = 3  # times that all workers may end while no unit is finished
 DESERTED = 300.0  # seconds that a Dask cluster may be without any worker
 TRANSFER = 60.0  # seconds that a result may take from a worker to this process
+SHORT = 0.05  # seconds that units together may take; handing units out, and writing a file, take thousandths
+MOST = 64  # units together
 
-Result = UnitResult | Failure
-Task = tuple[Unit, Setup]
+Done = list[tuple[Unit, Result]]
+Task = tuple[list[Unit], Work]
 
 
 class Job(Protocol):
-    """A unit that workers run: a future, which loky, Dask and Ray all have."""
+    """Units that workers run: a future, which loky, Dask and Ray all have."""
 
     def done(self) -> bool:
         """Whether it is finished."""
 
-    def result(self, timeout: float) -> Result:
-        """What it returned; an error if its worker ended."""
+    def result(self, timeout: float) -> tuple[list[Result], float]:
+        """What `run_work` returned; an error if its worker ended."""
 
 
 @dataclass
 class Workers:
-    """Who runs units: how one is handed out, how many at a time, and a check, made while nothing is finished."""
+    """Who runs units: how they are handed out, how many at a time, and a check, made while nothing is finished."""
 
     submit: Callable[[bytes], Job]
     slots: int
@@ -58,9 +59,10 @@ class Pool:
     backend: str = "local"
     address: str = ""
     under_way: int = 0
+    together: int = 1  # units of a task: more where they are short
 
-    def run(self, units: list[Unit], build: Callable[[Unit], Setup]) -> Iterator[tuple[Unit, Result]]:
-        """Each unit with its result as soon as it is there: a `Failure` if it cannot be run or ends its worker."""
+    def run(self, units: list[Unit], builder: Builder) -> Iterator[Done]:
+        """Units with their results as soon as they are there: a `Failure` if one cannot be run or ends its worker."""
         validate.one_of("backend", self.backend, BACKENDS)
         if validate.whole("jobs", self.jobs, low=-1) == 0:
             raise EvenhandError("must be at least 1, or -1 for every core, got 0", "jobs")
@@ -68,21 +70,42 @@ class Pool:
             raise EvenhandError("an address belongs to a cluster: give the backend, 'dask' or 'ray', too")
         if self.backend != "local":
             experimental("sweeps on Dask and Ray")
-        faults: list[tuple[Unit, Result]] = []
+        faults: Done = []
         run = self._in_turn if self.backend == "local" and self.jobs == 1 else self._elsewhere
-        for unit, result in run(_tasks(units, build, faults)):
-            yield from faults
+        for done in run(self._tasks(iter(units), builder, faults), builder):
+            yield [*faults, *done]
             faults.clear()
-            yield unit, result
-        yield from faults
+        yield faults
 
-    def _in_turn(self, tasks: Iterator[Task]) -> Iterator[tuple[Unit, Result]]:
-        for unit, setup in tasks:
-            self.under_way = 1
-            yield unit, run_unit(setup)
+    def _tasks(self, units: Iterator[Unit], builder: Builder, faults: Done) -> Iterator[Task]:
+        """Units made ready, in this process; one that cannot be joins the faults."""
+        while batch := list(itertools.islice(units, self.together)):
+            ready, work = list[Unit](), Work()
+            for some, setup in builder.setups(batch):
+                if isinstance(setup, Failure):
+                    faults += [(unit, setup) for unit in some]
+                else:
+                    ready += some
+                    work.append((setup, [unit.label for unit in some]))
+            if ready:
+                yield ready, work
+
+    def _joined(self, task: Task, returned: tuple[list[Result], float]) -> Done:
+        """Units with their results; if they were short, more are handed out together from now on."""
+        results, seconds = returned
+        if seconds > 2 * SHORT:
+            self.together = max(1, self.together // 2)
+        elif seconds < SHORT / 2 and len(task[0]) == self.together:
+            self.together = min(MOST, 2 * self.together)
+        return list(zip(task[0], results, strict=True))
+
+    def _in_turn(self, tasks: Iterator[Task], builder: Builder) -> Iterator[Done]:
+        for task in tasks:
+            self.under_way = len(task[0])
+            yield self._joined(task, run_work(task[1]))
             self.under_way = 0
 
-    def _elsewhere(self, tasks: Iterator[Task]) -> Iterator[tuple[Unit, Result]]:
+    def _elsewhere(self, tasks: Iterator[Task], builder: Builder) -> Iterator[Done]:
         """Units side by side; again, each by itself, those whose worker ended, as another one may have ended it."""
         # joblib's backends for clusters were tried (joblib 1.6, Ray 2.60, Dask 2026.8). Ray's returns nothing before
         # all is finished (ValueError for return_as="generator_unordered"), so that a sweep that is killed would lose
@@ -90,19 +113,21 @@ class Pool:
         # in two runs of 100 and 150 s on a busy machine, in which one of ten units of half a second ended its worker.
         connect = {"local": _processes, "dask": _dask, "ray": _ray}[self.backend]
         with connect(self.address, self.jobs) as workers:
-            suspects: list[tuple[Task, Exception]] = []
+            suspects: list[tuple[Unit, Exception]] = []
             yield from self._side_by_side(workers, tasks, workers.slots, suspects)
-            for task, _ in suspects:
-                ended: list[tuple[Task, Exception]] = []
+            for unit, _ in suspects:
+                self.together = 1
+                (task,) = self._tasks(iter([unit]), builder, [])
+                ended: list[tuple[Unit, Exception]] = []
                 yield from self._side_by_side(workers, iter([task]), 1, ended)
-                for (unit, _), error in ended:
+                for _, error in ended:
                     reason = f"perhaps for want of memory: {_first_sentence(error)}"
-                    yield unit, Failure(f"it ended the process that ran it, {reason}")
+                    yield [(unit, Failure(f"it ended the process that ran it, {reason}"))]
 
     def _side_by_side(
-        self, workers: Workers, tasks: Iterator[Task], slots: int, ended: list[tuple[Task, Exception]]
-    ) -> Iterator[tuple[Unit, Result]]:
-        """The results of units, at most ``slots`` at a time; those whose worker ended join ``ended``."""
+        self, workers: Workers, tasks: Iterator[Task], slots: int, ended: list[tuple[Unit, Exception]]
+    ) -> Iterator[Done]:
+        """The results of units, at most ``slots`` tasks at a time; those whose worker ended join ``ended``."""
         import cloudpickle
 
         jobs: dict[Job, Task] = {}
@@ -112,40 +137,28 @@ class Pool:
             for task in itertools.islice(tasks, slots - len(jobs)):
                 # By value: workers may not be able to import what this process can.
                 jobs[workers.submit(cloudpickle.dumps(task[1]))] = task
-            self.under_way = len(jobs)
+            self.under_way = sum(len(units) for units, _ in jobs.values())
             if not jobs:
                 return
             done = [job for job in jobs if job.done()]
             for job in done:
                 task = jobs.pop(job)
                 try:
-                    result = job.result(timeout=TRANSFER)
-                except Exception as error:  # `run_unit` returns its own
-                    ended.append((task, error))
+                    returned = job.result(timeout=TRANSFER)
+                except Exception as error:  # `run_work` returns its own
+                    ended += [(unit, error) for unit in task[0]]
                     lost += 1
                     if lost == PATIENCE * workers.slots:
                         message = f"workers ended {lost} times in a row, the last with: {_first_sentence(error)}"
                         raise EvenhandError(message) from None
                 else:
                     lost, moved = 0, time.monotonic()
-                    yield task[0], result
+                    yield self._joined(task, returned)
             if not done:
                 time.sleep(0.01)
                 if time.monotonic() > asked + 1.0:
                     workers.check(moved)
                     asked = time.monotonic()
-
-
-def _tasks(units: list[Unit], build: Callable[[Unit], Setup], faults: list[tuple[Unit, Result]]) -> Iterator[Task]:
-    """Units made ready, in this process; one that cannot be joins the faults."""
-    for unit in units:
-        try:
-            setup = build(unit)
-            parallel.carry(setup.environment, *setup.policies.values(), *setup.metrics)
-        except EvenhandError as error:
-            faults.append((unit, Failure(str(error))))
-        else:
-            yield unit, setup
 
 
 @contextmanager
@@ -237,10 +250,10 @@ def _ray(address: str, jobs: int) -> Iterator[Workers]:
             ray.shutdown()
 
 
-def _run(setup: bytes, parent: int = 0) -> Result:
+def _run(work: bytes, parent: int = 0) -> tuple[list[Result], float]:
     if parent:
         parallel.end_with(parent)
-    return run_unit(pickle.loads(setup))
+    return run_work(pickle.loads(work))
 
 
 def _first_sentence(error: Exception) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
 from evenhand.simulation import parallel
-from evenhand.studies.pool import Pool, Result
-from evenhand.studies.units import Failure, Unit
+from evenhand.studies.pool import Pool
+from evenhand.studies.units import Failure, Result, Unit
 
 
 @dataclass
@@ -23,11 +24,12 @@ class Progress:
     worked: float = 0.0
     began: float = field(default_factory=time.monotonic)
 
-    def see(self, unit: Unit, result: Result) -> None:
-        """Count a unit."""
-        self.done += 1
-        self.failed += isinstance(result, Failure)
-        self.worked += unit.steps
+    def see(self, done: Iterable[tuple[Unit, Result]]) -> None:
+        """Count units that are finished."""
+        for unit, result in done:
+            self.done += 1
+            self.failed += isinstance(result, Failure)
+            self.worked += unit.steps
 
     def text(self, running: int) -> str:
         """One line on it."""

@@ -1,32 +1,30 @@
-"""The folder of a sweep: the results of units, each in a file of its own, which appears whole or not at all."""
+"""The folder of a sweep: the results of units, in files that appear whole or not at all."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
-import zipfile
-from collections.abc import Iterator
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
-
-import numpy as np
+from typing import Any, BinaryIO, TypeVar
 
 from evenhand.core.errors import DataError, EvenhandError
 from evenhand.core.files import alone_in, check_folder, write_whole
 from evenhand.core.parts import plain
 from evenhand.simulation.code_version import code_version, named
-from evenhand.simulation.metrics import Measure
-from evenhand.simulation.results import Results
-from evenhand.simulation.tables import PolicyResult
 from evenhand.studies.configuration import parse
+from evenhand.studies.packed import UnitResult, unpacked
 from evenhand.studies.study import Study
-from evenhand.studies.units import Failure, Unit, UnitResult, strings_in
+from evenhand.studies.units import Failure, Result, Unit, strings_in
 
-FORMAT = 1
-RUN = ("horizon", "lanes", "seed", "rounds", "versions")  # that is kept of the information on a run
+R = TypeVar("R")
+FORMAT = 2
+DAMAGE = (OSError, ValueError, KeyError, TypeError, AttributeError)  # what reading a damaged file raises
 
 
 @dataclass(frozen=True)
@@ -73,7 +71,7 @@ class Store:
 
     def finished(self) -> set[str]:
         """Keys of the units whose results are there."""
-        return {path.stem for path in self.units.glob("[!.]*.npz")} if self.units.is_dir() else set()
+        return {key for path in self._files() for key in _reading(path, lambda file: _heading(file)["units"])}
 
     def failures(self) -> dict[str, dict[str, str]]:
         """What failed, by key: ``error``, ``setting``, ``policy`` and ``trace``."""
@@ -81,40 +79,49 @@ class Store:
             return {}
         return {path.stem: json.loads(path.read_text("utf-8")) for path in sorted(self.failed.glob("[!.]*.json"))}
 
-    def save(self, unit: Unit, result: UnitResult | Failure) -> None:
-        """Keep what became of a unit."""
-        error = self.failed / f"{unit.key}.json"
-        if isinstance(result, Failure):
-            facts = {"error": result.error, "setting": str(unit.setting), "policy": unit.label, "trace": result.trace}
-            write_whole(error, partial(_write_json, facts))
-        else:
-            write_whole(self.units / f"{unit.key}.npz", partial(_write, result))
-            error.unlink(missing_ok=True)
+    def save(self, done: Iterable[tuple[Unit, Result]]) -> None:
+        """Keep what became of units that are finished together, the results in one file."""
+        kept = dict[str, bytes]()
+        for unit, result in done:
+            if isinstance(result, Failure):
+                facts = {"error": result.error, "setting": str(unit.setting), "policy": unit.label}
+                write_whole(self._error(unit.key), partial(_write_json, facts | {"trace": result.trace}))
+            else:
+                kept[unit.key] = result
+        if kept:
+            name = hashlib.sha256("".join(kept).encode()).hexdigest()[:24]
+            write_whole(self.units / f"{name}.results", partial(_write, kept))
+        for key in kept:
+            self._error(key).unlink(missing_ok=True)
 
-    def load(self, key: str) -> UnitResult:
-        """The result of a unit."""
-        path = self.units / f"{key}.npz"
-        try:
-            return _read(path)
-        except FileNotFoundError:
-            raise DataError(f"there is no file {path}") from None
-        except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile) as error:
-            raise DataError(f"{path} is damaged ({error}); remove it, and the sweep runs it again") from None
+    def results(self, keys: Set[str]) -> dict[str, UnitResult]:
+        """The results of units that are there."""
+        found = dict[str, UnitResult]()
+        for path in self._files():
+            found |= _reading(path, partial(_results, keys=keys))
+        return found
 
-    def take(self, other: Store) -> int:
+    def take(self, other: Store) -> None:
         """Copy the results of another folder that are not here."""
         code, theirs = code_of(other.study()), (other._description() or {})["code"]
         if theirs != code:
             raise DataError(f"{other.folder} holds results of another version ({theirs}), not {code}")
-        new = sorted(other.finished() - self.finished())
-        for key in new:
-            write_whole(self.units / f"{key}.npz", partial(shutil.copyfile, other.units / f"{key}.npz"))
-            (self.failed / f"{key}.json").unlink(missing_ok=True)
+        here = {path.name for path in self._files()}  # which is by what is in it
+        for path in other._files():
+            if path.name not in here:
+                write_whole(self.units / path.name, partial(shutil.copyfile, path))
         known = self.finished()
+        for key in known:
+            self._error(key).unlink(missing_ok=True)
         for key, facts in other.failures().items():
             if key not in known:
-                write_whole(self.failed / f"{key}.json", partial(_write_json, facts))
-        return len(new)
+                write_whole(self._error(key), partial(_write_json, facts))
+
+    def _files(self) -> list[Path]:
+        return sorted(self.units.glob("[!.]*.results")) if self.units.is_dir() else []
+
+    def _error(self, key: str) -> Path:
+        return self.failed / f"{key}.json"
 
     def _description(self) -> dict[str, Any] | None:
         path = self.folder / "study.json"
@@ -132,10 +139,10 @@ class Store:
         """Remove what a run that was killed left unfinished; all results where everything is run anew."""
         for folder in (self.folder, self.units, self.failed):
             for path in folder.glob(".*"):
-                if path.suffix in (".npz", ".json", ".parquet") and path.is_file():
+                if path.suffix in (".results", ".json", ".parquet") and path.is_file():
                     path.unlink(missing_ok=True)
         if again:
-            for path in (*self.units.glob("*.npz"), *self.failed.glob("*.json")):
+            for path in (*self._files(), *self.failed.glob("*.json")):
                 path.unlink(missing_ok=True)
 
 
@@ -148,39 +155,34 @@ def _write_json(value: object, path: Path) -> None:
     path.write_text(json.dumps(value, indent=1, default=plain), "utf-8")
 
 
-def _write(result: UnitResult, path: Path) -> None:
-    results, policy = result.results, result.policy
-    (label,) = results.policies
-    promised = results.promised[label]
-    about = {
-        "label": label,
-        "names": results.names,
-        "own": {name: [measure.label, measure.unit] for name, measure in results.own.items()},
-        "omitted": results.omitted[label],
-        "seconds": result.seconds,
-        "run": {name: results.information[name] for name in RUN},
-    }
-    arrays: dict[str, Any] = {"rounds": results.rounds, **policy.arrays}
-    if promised is not None:
-        arrays["promised"] = promised
-    with path.open("wb") as file:
-        np.savez(file, about=np.array(json.dumps(about, default=plain)), **arrays)
+def _write(kept: Mapping[str, bytes], path: Path) -> None:
+    """A line that says which results follow, and the results."""
+    content = b"".join(kept.values())
+    heading = {"units": {key: len(result) for key, result in kept.items()}, "crc": zlib.crc32(content)}
+    path.write_bytes(json.dumps(heading).encode() + b"\n" + content)
 
 
-def _read(path: Path) -> UnitResult:
-    with path.open("rb") as source, np.load(source, allow_pickle=False) as file:
-        about = json.loads(str(file["about"]))
-        policy = PolicyResult.of_arrays(file)
-        promised = file["promised"] if "promised" in file.files else None
-        rounds = file["rounds"]
-    label = about["label"]
-    results = Results(
-        {label: policy},
-        rounds,
-        tuple(about["names"]),
-        {label: promised},
-        about["run"],
-        {name: Measure(name, *described) for name, described in about["own"].items()},
-        {label: about["omitted"]},
-    )
-    return UnitResult(results, about["seconds"])
+def _reading(path: Path, read: Callable[[BinaryIO], R]) -> R:
+    """What is read of a file of results, which may be damaged."""
+    try:
+        with path.open("rb") as file:
+            return read(file)
+    except DAMAGE as error:
+        raise DataError(f"{path} is damaged ({error}); remove it, and the sweep runs its units again") from None
+
+
+def _heading(file: BinaryIO) -> dict[str, Any]:
+    heading: dict[str, Any] = json.loads(file.readline())
+    return heading
+
+
+def _results(file: BinaryIO, keys: Set[str]) -> dict[str, UnitResult]:
+    heading, content, at = _heading(file), file.read(), 0
+    if zlib.crc32(content) != heading["crc"]:
+        raise ValueError("its check sum is another")
+    found = {}
+    for key, length in heading["units"].items():
+        if key in keys:
+            found[key] = unpacked(content[at : at + length])
+        at += length
+    return found

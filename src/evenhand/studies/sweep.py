@@ -38,8 +38,8 @@ def sweep(
 ) -> SweepResults:
     """Run every setting of a study.
 
-    Every policy in every setting is a unit of work. Its result is kept in ``out`` as soon as it is finished, and is
-    never run twice: a command that was interrupted or killed continues, and a study that was changed runs only what is
+    Every policy in every setting is a unit of work. Its result is kept in ``out`` as soon as it is finished (that of
+    short units together, every twentieth of a second), and is never run twice: a command that was interrupted or killed continues, and a study that was changed runs only what is
     new. Units that are equal, such as a policy that does not have the parameter that varies, are run once. A unit that
     fails is reported with its error and stops no other; the next run tries it again.
 
@@ -117,18 +117,18 @@ def _run_missing(study: Study, store: Store, pool: Pool, part: slice | None, pro
     builder = Builder(study.folder)
     try:
         with seen.shown(pool, progress):
-            for unit, result in pool.run(missing, builder.setup):
-                store.save(unit, result)
-                seen.see(unit, result)
+            for done in pool.run(missing, builder):
+                store.save(done)
+                seen.see(done)
     except KeyboardInterrupt:
-        done = seen.kept + seen.done - seen.failed
-        raise KeyboardInterrupt(f"interrupted: {done:,} of {seen.total:,} units are done and kept") from None
+        kept = seen.kept + seen.done - seen.failed
+        raise KeyboardInterrupt(f"interrupted: {kept:,} of {seen.total:,} units are done and kept") from None
 
 
 def _missing(units: list[Unit], store: Store) -> list[Unit]:
-    """The units that have no result, the longest first, so that no long one is left for the end."""
+    """The units that have no result, those of a run together, the longest first, so that none is left for the end."""
     finished = store.finished()
-    return sorted((unit for unit in units if unit.key not in finished), key=lambda unit: -unit.steps)
+    return sorted((unit for unit in units if unit.key not in finished), key=lambda unit: (-unit.steps, unit.run))
 
 
 def merge(out: str | os.PathLike[str], *folders: str | os.PathLike[str]) -> SweepResults:

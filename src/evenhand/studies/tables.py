@@ -24,9 +24,10 @@ from evenhand.simulation.metrics import Measure
 from evenhand.simulation.results import Results
 from evenhand.simulation.setup import Setup, run_information
 from evenhand.simulation.verdicts import cases_of
+from evenhand.studies.packed import UnitResult
 from evenhand.studies.store import Store
 from evenhand.studies.study import Setting, Study
-from evenhand.studies.units import Builder, Unit, UnitResult, units_of
+from evenhand.studies.units import Builder, Unit, units_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,9 +57,9 @@ class SweepTables:
         """
         units = list(units_of(study))
         keys = {unit.key for unit in units}
-        finished = store.finished() & keys
-        failed = {key: facts for key, facts in store.failures().items() if key in keys - finished}
-        return cls(study, units, {key: store.load(key) for key in finished}, failed)
+        found = store.results(keys)
+        failed = {key: facts for key, facts in store.failures().items() if key in keys - found.keys()}
+        return cls(study, units, found, failed)
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Self:

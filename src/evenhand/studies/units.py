@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 import hashlib
+import itertools
 import json
 import re
 import time
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
+
+from attrs import evolve
 
 from evenhand.algorithms.build import each_policy, grid_points, no_policy, same_label
 from evenhand.core.errors import EvenhandError
 from evenhand.core.imports import raised_by_own
 from evenhand.environment.world import Environment
-from evenhand.simulation.results import Results
+from evenhand.simulation import parallel
 from evenhand.simulation.setup import Setup
 from evenhand.simulation.simulate import run_setup
-from evenhand.simulation.tables import PolicyResult
 from evenhand.studies.configuration import Config, parse
+from evenhand.studies.packed import packed
 from evenhand.studies.study import Setting, Study
 
 OWN = re.compile(r"([\w.]+):[\w.]+")  # a part or an algorithm of the user's own
@@ -37,6 +40,7 @@ class Unit:
     setting: Setting
     label: str
     table: dict[str, Any]
+    run: str  # the same for units that differ in their policies alone, and can be run together
 
     @property
     def steps(self) -> float:
@@ -47,10 +51,6 @@ class Unit:
             return 1.0
         return float(horizon * (1 + lanes / 500))  # the cost of a round hardly grows with the lanes before 500
 
-    def config(self) -> dict[str, Any]:
-        """The configuration with this policy alone."""
-        return {**self.setting.config, "policies": [{**self.table, "label": self.label}]}
-
 
 @dataclass(frozen=True, eq=False)
 class Failure:
@@ -60,18 +60,8 @@ class Failure:
     trace: str = ""
 
 
-@dataclass(frozen=True, eq=False)
-class UnitResult:
-    """The result of a unit."""
-
-    results: Results
-    seconds: float
-
-    @property
-    def policy(self) -> PolicyResult:
-        """Plays and measures of the policy."""
-        (policy,) = self.results.policies.values()
-        return policy
+Result: TypeAlias = bytes | Failure  # a result is packed
+Work: TypeAlias = list[tuple[Setup, list[str]]]  # what is run together, with the labels of its policies
 
 
 def units_of(study: Study) -> Iterator[Unit]:
@@ -80,6 +70,7 @@ def units_of(study: Study) -> Iterator[Unit]:
     for setting in study.settings():
         shared = {name: setting.config.get(name) for name in (*DECIDING, "environment")}
         shared |= {name: setting.config[name] for name in ("features",) if name in setting.config}
+        run = digests.of(shared)
         labels: set[str] = set()
         for key, table in each_policy(setting.config.get("policies", ())):
             try:
@@ -92,7 +83,7 @@ def units_of(study: Study) -> Iterator[Unit]:
                 if label in labels:
                     raise same_label(label)
                 labels.add(label)
-                yield Unit(digests.of({**shared, "policy": point}), setting, label, point)
+                yield Unit(digests.of({**shared, "policy": point}), setting, label, point, run)
 
 
 class _Digests:
@@ -137,9 +128,11 @@ class Builder:
         self._folder = folder
         self._last: tuple[str, Environment] | None = None
 
-    def setup(self, unit: Unit) -> Setup:
-        """What a unit simulates."""
-        config = {"checkpoints": 1, **unit.config()}
+    def setup(self, unit: Unit, *others: Unit) -> Setup:
+        """What a unit simulates, or several of the same run, whose policies are numbered."""
+        units = {unit.label: unit} if not others else {str(at): one for at, one in enumerate([unit, *others])}
+        policies = [{**one.table, "label": label} for label, one in units.items()]
+        config = {"checkpoints": 1, **unit.setting.config, "policies": policies}
         fields = Config.model_fields
         lanes, seed = (config.get(name, fields[name].default) for name in ("lanes", "seed"))
         key = json.dumps([config.get("environment"), config.get("features"), lanes, seed], sort_keys=True, default=str)
@@ -148,16 +141,46 @@ class Builder:
         self._last = key, setup.environment
         return setup
 
+    def setups(self, units: Sequence[Unit]) -> Iterator[tuple[list[Unit], Setup | Failure]]:
+        """What units simulate, those of the same run together, or why one cannot be run."""
+        for _, group in itertools.groupby(units, key=lambda unit: unit.run):
+            yield from self._tried(list(group))
 
-def run_unit(setup: Setup) -> UnitResult | Failure:
-    """Run a unit; an error is returned, so that it stops no other unit."""
-    began = time.process_time()
+    def _tried(self, units: list[Unit]) -> Iterator[tuple[list[Unit], Setup | Failure]]:
+        try:
+            setup = self.setup(*units)
+            parallel.carry(setup.environment, *setup.policies.values(), *setup.metrics)
+        except EvenhandError as error:
+            if len(units) == 1:
+                yield units, Failure(str(error))
+            else:  # one of them
+                yield from (tried for unit in units for tried in self._tried([unit]))
+        else:
+            yield units, setup
+
+
+def run_work(work: Work) -> tuple[list[Result], float]:
+    """The result of every policy, and the seconds that all took."""
+    began = time.monotonic()
+    return [result for setup, labels in work for result in _run(setup, labels)], time.monotonic() - began
+
+
+def _run(setup: Setup, labels: Sequence[str]) -> list[Result]:
+    """Run policies together; an error is returned, by the policy that has it, and stops no other."""
     try:
         results = run_setup(setup, progress=False)
-    except EvenhandError as error:
-        return Failure(str(error))
-    except MemoryError as error:
-        return Failure(f"not enough memory: {str(error) or 'the setting is too large'}; use fewer lanes or checkpoints")
+        return [packed(results, *pair) for pair in zip(results.policies, labels, strict=True)]
     except Exception as error:
-        return Failure(raised_by_own(error) or f"{type(error).__name__}: {error}", traceback.format_exc())
-    return UnitResult(results, time.process_time() - began)
+        if len(labels) == 1:
+            return [_failure(error)]
+        alone = (({label: policy}, label) for label, policy in zip(labels, setup.policies.values(), strict=True))
+        return [result for policies, label in alone for result in _run(evolve(setup, policies=policies), [label])]
+
+
+def _failure(error: Exception) -> Failure:
+    if isinstance(error, EvenhandError):
+        return Failure(str(error))
+    if isinstance(error, MemoryError):
+        return Failure(f"not enough memory: {str(error) or 'the setting is too large'}; use fewer lanes or checkpoints")
+    trace = "".join(traceback.format_exception(error))
+    return Failure(raised_by_own(error) or f"{type(error).__name__}: {error}", trace)
