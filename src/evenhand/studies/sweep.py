@@ -39,9 +39,10 @@ def sweep(
     """Run every setting of a study.
 
     Every policy in every setting is a unit of work. Its result is kept in ``out`` as soon as it is finished (that of
-    short units together, every twentieth of a second), and is never run twice: a command that was interrupted or killed continues, and a study that was changed runs only what is
-    new. Units that are equal, such as a policy that does not have the parameter that varies, are run once. A unit that
-    fails is reported with its error and stops no other; the next run tries it again.
+    short units together, every twentieth of a second), and is never run twice: a command that was interrupted or killed
+    continues, and a study that was changed runs only what is new. Units that are equal, such as a policy that does not
+    have the parameter that varies, are run once. A unit that fails is reported with its error and stops no other; the
+    next run tries it again.
 
     Results are the same for every backend and number of processes.
 
