@@ -10,6 +10,7 @@ import pytest
 import evenhand as eh
 from evenhand.core.experimental import EXPERIMENTAL, experimental
 from evenhand.studies.pool import Pool
+from evenhand.studies.units import Builder
 
 PAGE = Path(__file__).parents[2] / "docs/stability.md"
 
@@ -28,8 +29,8 @@ def test_the_warning_says_what_and_why_and_the_page_too(name: str) -> None:
 
 
 def test_a_sweep_on_a_cluster_warns(monkeypatch: pytest.MonkeyPatch) -> None:
-    nobody: Any = lambda self, tasks: iter(())  # noqa: E731
+    nobody: Any = lambda self, tasks, builder: iter(())  # noqa: E731
     monkeypatch.setattr(Pool, "_elsewhere", nobody)
     with pytest.warns(eh.errors.ExperimentalWarning, match="Dask and Ray"):
-        assert list(Pool(2, "dask").run([], lambda unit: pytest.fail("no unit"))) == []
-    assert list(Pool(2).run([], lambda unit: pytest.fail("no unit"))) == []
+        assert list(Pool(2, "dask").run([], Builder(Path()))) == [[]]
+    assert list(Pool(2).run([], Builder(Path()))) == [[]]
