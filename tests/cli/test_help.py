@@ -60,6 +60,14 @@ def test_help_is_light(helps: dict[tuple[str, ...], tuple[str, set[str]]], path:
 
 
 @pytest.mark.parametrize("path", PATHS, ids=" ".join)
+def test_examples_can_be_pasted(helps: dict[tuple[str, ...], tuple[str, set[str]]], path: tuple[str, ...]) -> None:
+    examples = re.split(r"\n\w", helps[path][0].partition("Examples:\n")[2])[0]
+    for example in filter(None, map(str.strip, examples.split("\n\n"))):
+        *first, _ = example.split("\n")
+        assert all(line.endswith(" \\") for line in first), f"a shell runs these lines one by one:\n{example}"
+
+
+@pytest.mark.parametrize("path", PATHS, ids=" ".join)
 def test_every_argument_and_option_says_what_it_means(path: tuple[str, ...]) -> None:
     command: Any = typer.main.get_command(cli.app)
     for name in path:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 #: What Typer calls the values of options → what they are for people.
 VALUES = {"int range": "N", "int": "N", "float range": "NUMBER", "float": "NUMBER"}
+EXAMPLE = 72  # letters of a line of an example, besides its indent
 RANGE = {">=": "at least", ">": "above", "<=": "at most", "<": "below"}
 
 
@@ -44,7 +45,7 @@ class App(typer.Typer):
 class _Command(TyperCommand):
     def __init__(self, name: str | None, *, help: str | None = None, **options: Any) -> None:
         text, label, examples = (help or "").partition("Examples:\n")
-        apart = "\n\n".join(f"  {line.strip()}" for line in examples.splitlines())  # else they are one paragraph
+        apart = "\n\n".join(map(_example, examples.splitlines()))  # else they are one paragraph
         super().__init__(name, help=f"{text}{label}\n{apart}" if label else help, **options)
         for one in self.params:
             if one.param_type_name == "argument" and one.metavar is None:
@@ -127,6 +128,16 @@ def comments(function: Callable[..., Any]) -> dict[str, str]:
 def sentence(text: str) -> str:
     """A text with a capital and a stop."""
     return text[:1].upper() + text[1:].removesuffix(".") + "."
+
+
+def _example(line: str) -> str:
+    """A line of a shell as a paragraph that stays as it is, continued as a shell does, so that it can be pasted."""
+    lines = [""]
+    for word in re.findall(r"""(?:--[\w-]+ (?!-))?(?:[^\s"']|"[^"]*"|'[^']*')+""", line):  # an option with its value
+        if lines[-1] and len(lines[-1]) + len(word) > EXAMPLE:
+            lines.append("")
+        lines[-1] += f" {word}" if lines[-1] else word
+    return "\b\n  " + " \\\n      ".join(lines)
 
 
 def _in_words(kind: str, name: str, text: str) -> tuple[str, str]:
