@@ -160,12 +160,16 @@ class Audit(Answer):
         """What is to be known besides the table.
 
         Returns:
-            A sentence each: evidence from elsewhere, rewards that are not forgotten, and what the promises cost.
+            A sentence each: from when on plays count, evidence from elsewhere, rewards that are not forgotten, and what
+            the promises cost.
         """
         shown = self.lines[:SHOWN]
         beforehand = (
             f"learned beforehand, from {', '.join(self.sources)}: {text.learned(shown)}" if self.sources else ""
         )
         remembered = text.memory(shown)
-        notes = (beforehand, remembered and f"the policy goes by: {remembered}", text.cost(self.cost, self.words))
+        notes = (
+            *(text.counted(shown, self.words), beforehand, remembered and f"the policy goes by: {remembered}"),
+            text.cost(self.cost, self.words),
+        )
         return tuple(note for note in notes if note)

@@ -100,6 +100,21 @@ def learned(lines: Sequence[Line]) -> str:
     return _listed(parts) or "nothing of these arms"
 
 
+def counted(lines: Sequence[Line], words: Words) -> str:
+    """From when on plays and shares are counted, where that is not the first round, as a sentence; of the first ten."""
+    later: dict[int, list[str]] = {}
+    for line in lines:
+        if line.since:
+            later.setdefault(line.since, []).append(plain(line.arm))
+    parts = []
+    for since, names in later.items():
+        some = ", ".join(names[:NAMED]) + ", …" * (len(names) > NAMED)
+        parts.append(f"{'all' if len(names) == len(lines) else some} from round {since + 1:,} on")
+    return (
+        words.say(f"plays and shares count since a promise changed or an arm came: {_listed(parts)}") if parts else ""
+    )
+
+
 def memory(lines: Sequence[Line]) -> str:
     """On how many rewards estimates rest and which changes were found, as a sentence; of the first ten arms."""
     parts = []

@@ -42,6 +42,9 @@ def _of_line(line: Line, present: list[Line]) -> Iterator[str]:
     below = re.search(r"Its mean reward, \S+, is below that of (.+?), ", said)
     if below and (line.estimate is None or not line.estimate < (means[below[1]] or 0.0)):
         yield f"its mean is not below: {said}"
+    above = re.search(r"Its mean reward, \S+, is above that of (.+?), \S+, but its interval begins lower", said)
+    if above and not (line.estimate or 0.0) > (means[above[1]] or 0.0):
+        yield f"its mean is not above: {said}"
     missing = re.search(r"The rewards of ([\d,]+) of its ([\d,]+) plays are missing", said)
     if missing and (_number(missing[1]), _number(missing[2])) != (line.pending + line.lost, line.all_plays):
         yield f"others are missing: {said}"

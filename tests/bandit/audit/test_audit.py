@@ -150,6 +150,43 @@ def test_the_interval_of_a_share_counts_from_when_its_promise_began() -> None:
     assert (line_of(bandit, "b").low_share, line_of(bandit, "b").high_share) == pytest.approx(interval(4.0, 4.0, 11))
 
 
+def test_it_says_from_when_on_plays_and_shares_count() -> None:
+    bandit = Bandit(["a", "b"], "fucb", fractions=[0.5, 0.0])
+    for _ in range(6):
+        bandit.decide()
+    assert not any("count since" in note for note in bandit.audit().notes())
+    bandit.promise({"a": 0.25})
+    bandit.add("c")
+    for _ in range(4):
+        bandit.decide()
+    bandit.add("d", fraction=0.1)
+    start = "plays and shares count since a promise changed or an arm came: "
+    assert bandit.audit().notes()[0] == f"{start}a, c from round 7 on; d from round 11 on"
+    assert sum(line.share or 0.0 for line in bandit.audit().lines) > 1.0, "which is why it must be said"
+    for arm in "abcd":
+        bandit.promise({arm: 0.2})
+    assert bandit.audit().notes()[0] == f"{start}all from round 11 on"
+    assert start in " ".join(str(bandit.audit()).split())
+
+
+def test_a_larger_mean_and_a_surer_one_do_not_contradict_each_other() -> None:
+    """The larger mean has more rewards, and more that are missing."""
+    bandit = Bandit(["a", "b"], "fucb", fractions=[0.5, 0.5])
+    for arm, known in (("a", 9), ("b", 8)):
+        for place in range({"a": 69, "b": 46}[arm]):
+            decision = bandit.decide(available=[arm])
+            if place < known:
+                bandit.observe(decision.id, {arm: float(place % 3 != 0)})
+    first, second = bandit.audit().lines
+    assert first.estimate is not None
+    assert second.estimate is not None
+    assert first.low is not None
+    assert second.low is not None
+    assert (first.estimate > second.estimate, first.received > second.received, first.low < second.low) == (True,) * 3
+    assert "is above that of b, 0.625, but its interval begins lower." in first.reason
+    assert "0.625, is not the largest, but its interval begins highest." in second.reason
+
+
 def test_intervals_at_the_ends() -> None:
     sums = np.array([0.0, 7.0, 0.0])
     low, high = mean_interval(sums, sums, np.array([7.0, 7.0, 0.0]))

@@ -9,7 +9,6 @@ import numpy as np
 
 from evenhand.bandit.audit.account import Account
 from evenhand.bandit.audit.judged import Judged
-from evenhand.core.errors import number_of
 from evenhand.core.numbers import percent
 from evenhand.core.state import Array
 from evenhand.judgement import comparing
@@ -147,13 +146,13 @@ def _compared(line: Line, best: int | None, means: Means, account: Account) -> s
     name, mean = plain(account.names[best]), float(means.value[best])
     own, largest = (account.words.amount(f"{one:.3g}") for one in (line.estimate, mean))
     what = "Its mean reward over all rounds" if account.contextual else "Its mean reward"
-    if line.arm == account.names[best] or line.estimate == mean:
-        surely = "" if _largest(account, means.value, mean) else " of those that are known well"
-        return f"{what}, {own}, is the largest{surely or ' of all'}."
-    if line.estimate > mean:
-        known = int(account.known[account.names.index(line.arm)])
-        rests = f"but rests on {number_of(known, 'reward')} only"
-        return f"{what}, {own}, is above that of {name}, {largest}, {rests}."
+    if line.estimate == mean and _largest(account, means.value, mean):
+        return f"{what}, {own}, is the largest of all."
+    if line.arm == account.names[best]:
+        return f"{what}, {own}, is not the largest, but its interval begins highest."
+    if line.estimate >= mean:
+        how = "above" if line.estimate > mean else "as large as"
+        return f"{what}, {own}, is {how} that of {name}, {largest}, but its interval begins lower."
     sure = line.high is not None and line.high < mean
     doubt = "" if sure else ", which is within its interval, so this may change"
     return f"{what}, {own}, is below that of {name}, {largest}{doubt}."
