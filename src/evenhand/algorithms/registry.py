@@ -42,7 +42,8 @@ SAMPLE: dict[str, object] = {
 COMMON: dict[str, str] = {
     "fractions": "(arms,), promised shares r_i of the rounds.",
     "tolerance": "α ≥ 0, plays that an arm may be behind before it goes first.",
-    "eta": "η ≥ 0 or inf, such as 10: owed plays that outweigh one unit of reward; inf ignores the queue.",
+    "eta": "η ≥ 0, such as 10: owed plays that outweigh one unit of reward; inf ignores the queue, "
+    '``"auto"`` and ``"auto_sqrt"`` follow the scores.',
     "weights": "w_i ≥ 0, what a unit of reward of each arm counts.",
     "penalties": "A_k ≥ 0, price of a missing play, one number or one per arm.",
     "merit": "f, a positive function of the mean reward.",
@@ -181,7 +182,7 @@ def algorithms() -> dict[str, Algorithm]:
 
 
 def _part_of(name: str) -> str:
-    """What a name is that no algorithm has, if it is of a part of a policy."""
+    """A hint that a name is a kind of part of a policy; empty for any other."""
     slot = next((slot for slot in SLOTS if name in kinds(slot)), "")
     return f"; it is a kind of {slot}: write {{'{slot}': {name!r}}}" if slot else ""
 

@@ -9,7 +9,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def aside(function: F) -> F:
-    """Mark a function that decides no results: what only it uses does not count.
+    """Mark a function that decides no results: digests of the code leave it out, with what only it uses.
 
     A field of a class that is annotated ``Annotated[str, aside]`` decides none either.
     """

@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 else:
 
     class by_default:  # noqa: N801
-        """Like a property, but without a claim on its name in instances.
+        """Like a property, but instances may have an attribute of this name.
 
-        A class of a user's own that is sent to another process loses its slots on the way; a property would then refuse
-        the value of the field.
+        A class of the user's own that is sent to another process loses its slots; a property would then refuse the
+        value of the field.
         """
 
         def __init__(self, function):

@@ -46,7 +46,7 @@ def check_definition(slot: str, cls: type) -> None:
 
 
 def _wrong_base(slot: str, cls: type) -> str:
-    """By name, so that no other module has to be imported."""
+    """What is wrong with its base classes, which are compared by name, so that no other module has to be imported."""
     bases = [(base.__module__, base.__name__) for base in cls.__mro__]
     if slot not in BASES or BASES[slot] in bases:
         return ""

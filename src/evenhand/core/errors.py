@@ -44,7 +44,7 @@ class EvenhandError(ValueError):
     Args:
         text: the message, without its subject where there is a path.
         *path: names and numbers that lead to the value; empty ones are left out.
-        key: in the table at the path, that the message is about without being its subject, such as an unknown one.
+        key: what the message is about in the table at the path, such as an unknown key.
 
     Attributes:
         faults: one or several.

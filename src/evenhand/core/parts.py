@@ -85,9 +85,7 @@ class Part:
     __slots__ = ()
 
     def rules(self) -> object:
-        """How the compiled engine does as the part does.
-
-        Of a class that inherits them rules are not asked: it may decide otherwise.
+        """The part's rule for the compiled engine; not asked of a class that inherits it, as that may decide otherwise.
 
         Returns:
             A plain record; None: it cannot, and NumPy plays.
@@ -127,7 +125,7 @@ def part(slot: str, kind: str) -> Callable[[P], P]:
 
 
 def naming_arguments(cls: P) -> P:
-    """A class whose errors name the arguments that are wrong, all of them; for one without a name in a slot."""
+    """Let the errors of a class name all arguments that are wrong; for a class without a name in a slot."""
     changed(cls, "__init__", partial(_located, cls))
     return cls
 
@@ -317,7 +315,7 @@ def class_of(
 
 
 def _algorithm(kind: str) -> str:
-    """What a name is that no part has, if it is of an algorithm, which is a whole policy."""
+    """A hint that a kind is the name of an algorithm, which is a whole policy; empty for any other."""
     return "".join(f"; it is an algorithm: {one}(…) is a policy" for one in places(kind, "evenhand.algorithms"))
 
 

@@ -1,4 +1,4 @@
-"""What code a result comes from: the definitions that some functions and classes use, wherever they stand.
+"""What code a result comes from: the definitions that functions and classes (the roots) use, wherever they stand.
 
 Modules are read, not imported. A definition is compared without comments, docstrings, annotations, messages of errors
 and imports, so that a digest changes with what is computed and not with where it is written.
@@ -55,7 +55,7 @@ def roots_of(value: object, seen: set[int] | None = None) -> Iterator[Root]:
 
 
 def _own(definitions: Iterable[Any], fields: bool) -> list[Root]:
-    """Those that stand in the package."""
+    """The definitions that stand in the package."""
     modules = [(one.__module__ or "", one.__qualname__.partition(".")[0]) for one in definitions]
     return [Root(module, name, fields) for module, name in modules if module.partition(".")[0] == PACKAGE]
 
@@ -68,12 +68,12 @@ class Source:
         self.module, self._read = cache(self._module), cache(self._definition)
 
     def digest(self, roots: Iterable[Root]) -> str:
-        """A digest of all definitions that some use."""
+        """A digest of the roots and all definitions that they use."""
         texts = sorted({text for root in self.used(roots) for text in self._read(root)[0]})
         return hashlib.sha256("\n".join(texts).encode()).hexdigest()
 
     def used(self, roots: Iterable[Root]) -> set[Root]:
-        """The definitions that some use, with themselves."""
+        """The roots and all definitions that they use."""
         found: set[Root] = set()
         waiting = list(roots)
         while waiting:
@@ -98,16 +98,16 @@ class Source:
         return whole if self.module(whole) is not None else self.find(module, name)
 
     def statements(self, root: Root) -> list[Any]:
-        """Those that make a definition."""
+        """The statements that make a definition."""
         source = self.module(root.module)
         return [] if source is None else source.defined.get(root.name, [])
 
     def is_class(self, root: Root) -> bool:
-        """Whether it is a class."""
+        """Whether a definition is a class."""
         return any(isinstance(one, ast.ClassDef) for one in self.statements(root))
 
     def is_aside(self, root: Root) -> bool:
-        """Whether it decides no results."""
+        """Whether a definition decides no results."""
         return any(
             _called(mark) == "aside" for one in self.statements(root) for mark in getattr(one, "decorator_list", ())
         )
@@ -172,7 +172,7 @@ def imports_in(statements: Iterable[ast.AST]) -> dict[str, tuple[str, str]]:
 
 
 class _Reader(ast.NodeTransformer):
-    """Leaves of a definition what decides results, and collects what it uses."""
+    """Keeps of a definition what decides results, and collects what it uses."""
 
     def __init__(self, source: Source, root: Root) -> None:
         self.used: set[Root] = set()
@@ -216,9 +216,7 @@ class _Reader(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def _class(self, node: ast.ClassDef) -> Any:
-        """Without the fields that decide nothing, and without the defaults of fields where their values are known; nor
-        with what the compiled engine asks of a part, whose results are the same.
-        """
+        """Without fields that decide nothing, defaults of known values, and `rules`, which change no results."""
         node.body = [one for one in node.body if not (_field_aside(one) or getattr(one, "name", "") == "rules")]
         if not self._root.fields and any(_called(one) in RECORDS for one in node.decorator_list):
             for one in node.body:
@@ -317,7 +315,7 @@ def bare(source: bytes) -> str:
 
 @cache
 def digest_of(roots: frozenset[Root]) -> str:
-    """A digest of the definitions that some use."""
+    """A short digest of the roots and all definitions that they use."""
     return _source().digest(roots)[:10]
 
 

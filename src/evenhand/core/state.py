@@ -93,7 +93,7 @@ class Observation:
 ALL_AVAILABLE = Observation()
 
 
-@dataclass(slots=True)  # frozen, as the next, it would take six times as long to make, and one is made in every round
+@dataclass(slots=True)  # frozen, it would take six times as long to make, and one is made in every round
 class Decision:
     """Who plays in one round.
 
@@ -142,7 +142,7 @@ class Feedback:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What happened in a round: what the played arms earned, and what the policy hears of it now."""
+    """What happened in a round: what the played arms earned, and what the policy learns of it now."""
 
     earned: NDArray[Any]  # (…, arms) reward of each played arm, 0 elsewhere
     feedback: Feedback
@@ -180,7 +180,7 @@ class State:
     hold: Any = None
     begun: Any = None  # `evenhand.policy.accounts.Accounts`, or None where every promise holds from round 1 on
     unit: Unit | None = None  # of the rewards; None where they are in [0, 1]
-    rounds_before: float = 0.0  # that the plays learned from elsewhere would have taken
+    rounds_before: float = 0.0  # rounds that plays elsewhere, from which it learned, would have taken
 
     @property
     def clock(self) -> int:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from evenhand.core.state import Mask
 
-#: Of random streams: one for all lanes, or one for each strand.
+#: Seeds of random streams: one for all lanes, or one for each strand.
 Seeds: TypeAlias = "np.random.SeedSequence | Sequence[np.random.SeedSequence]"
 #: Lanes that share a random stream.
 STRAND = 100

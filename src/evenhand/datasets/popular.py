@@ -1,8 +1,8 @@
 """Much rated films as arms: setting 3 of Fang et al. 2022, section 6.1, on any copy of MovieLens.
 
 An arm is a film with more than a given number of ratings, and its rewards follow the film's rating histogram. Rewards
-are ratings divided by 5, the best one: upper confidence bounds and clipping are made for rewards in [0, 1], which the
-paper does not say how it came by. MovieLens: F. M. Harper, J. A. Konstan: The MovieLens Datasets: History and Context.
+are ratings divided by 5, the best one: upper confidence bounds and clipping are made for rewards in [0, 1]; the paper
+does not say how it scaled them. MovieLens: F. M. Harper, J. A. Konstan: The MovieLens Datasets: History and Context.
 ACM Transactions on Interactive Intelligent Systems 5(4), 2015.
 """
 

@@ -107,7 +107,7 @@ def _chooser(value: Chooser) -> Chooser:
 
 @frozen(eq=False)
 class Adversary(AnonymousFeedback):
-    """Any adversary that sees all past plays; a total arrives whole when it says. It has no plain form.
+    """Any adversary that sees all past plays and says when each total arrives, whole. It has no plain form.
 
     Args:
         function: takes the number of the round, counted from 1, who plays in it (lanes, arms), and who played in each

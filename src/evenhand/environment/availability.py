@@ -166,8 +166,7 @@ class Independent(Availability):
         return sets, np.where(sets, self.probabilities, 1.0 - self.probabilities).prod(axis=-1)
 
     def inclusion(self, plays: int) -> Callable[[Array], Array]:
-        """Exact for any number of arms, by the distribution of the number of available arms ahead (Poisson
-        binomial)."""
+        """Exact for any number of arms, by the law of the number of available arms ahead (Poisson binomial)."""
 
         def probability(priority: Array) -> Array:
             ahead = np.zeros(plays)  # probability that 0, 1, …, m − 1 arms ahead are available

@@ -67,7 +67,7 @@ class Contexts(Part, ABC):
 
     @by_default
     def columns(self) -> tuple[str, ...]:
-        """The names of the columns, those of the situation first; by default their numbers."""
+        """The names of the columns, those of the situation first; by default x1, x2, … and z1, z2, …"""
         return (*(f"x{place + 1}" for place in range(self.widths[0])), *of_arms(self.widths[1]))
 
     @by_default
@@ -88,7 +88,7 @@ class Contexts(Part, ABC):
         """
 
     def law(self, arms: int) -> tuple[Context, Array]:
-        """Contexts (contexts, …) that stand for all, and their probabilities (contexts,): by default 20,000 drawn ones.
+        """Contexts (contexts, …) that stand for all, by default 20,000 drawn ones, and their probabilities (contexts,).
 
         Args:
             arms: number of arms.
@@ -427,7 +427,7 @@ class Log(_Listed):
 
 
 def at(places: NDArray[np.intp], number: int, context: Context) -> Context:
-    """Of some pulls, by their flat places among a number of arms, the features of the situation and of the arm."""
+    """The features of the situation and of the arm at some pulls, from flat places among a number of arms."""
     lanes, arms = np.divmod(places, number)
     return Context(context.situation[lanes], None if context.arms is None else context.arms[lanes, arms])
 

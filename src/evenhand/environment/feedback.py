@@ -65,7 +65,7 @@ class Spread(Protocol):
 
     @property
     def traits(self) -> FeedbackTraits:
-        """Of the feedback; a random spread sends each total whole."""
+        """The traits of the feedback; a random spread sends each total whole."""
         ...
 
     @property
@@ -110,7 +110,7 @@ class FeedbackModel(Part, ABC):
         return None
 
     def arrivals(self, latest: int, rewards: Rewards) -> list[Steps] | None:
-        """By when which share of the rewards is known: for each arm, or once for all; None if that is not known.
+        """The share of the rewards that is known so long after a play; None if that cannot be said.
 
         Args:
             latest: the last round after a play that is asked for.

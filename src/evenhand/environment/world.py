@@ -178,7 +178,7 @@ class Environment(Part):
         except EvenhandError as error:
             raise error.at("feedback") from None
         check_fit(self.rewards, self.contexts, self.arms)
-        partition_of(self.segments, self.contexts)  # refuses what is none
+        partition_of(self.segments, self.contexts)  # refuses what names no segments
         self._check_log()
 
     def _check_log(self) -> None:
@@ -321,7 +321,7 @@ def as_environment(value: object, importing: Callable[[str], object] | None = No
             if (kind := table["kind"]) in kinds("rewards"):
                 remedy = f"{{'rewards': {{'kind': {kind!r}, …}}}}"
                 raise ConfigurationError(f"kind {kind!r} is one of rewards: write {remedy}", key="kind")
-            if "arms" in table:  # as configurations call the names
+            if "arms" in table:  # what configurations call the names
                 table["names"] = table.pop("arms")
         environment: Environment = build("environment", table, importing)
         validate.part("", environment, Environment, "Environment(Bernoulli([0.9, 0.5]))")

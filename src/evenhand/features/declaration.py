@@ -185,8 +185,8 @@ class Features(Part):
         Args:
             frame: one row per decision, only with columns that are features.
             arms: names of the columns that are features of the arms.
-            levels: up to how many names a column of names may have; names and e-mail addresses would stand in records
-                that cannot be erased.
+            levels: the most different names in a column of names; a column of people's names or addresses would stand
+                in records that cannot be erased.
 
         Returns:
             Numbers from the smallest to the largest (0 and 1 alone, and true and false: a flag), with the median for
@@ -213,7 +213,7 @@ class Features(Part):
         Args:
             rows: a table of pandas, whose blanks are missing values and whose other columns are not read; a list of
                 dictionaries; or an array (rows, features), where a vector has as many columns as numbers.
-            counts: a `collections.Counter`, to which it adds how often values of a feature were ``"cut"``,
+            counts: a `collections.Counter`, in which is counted how often values of a feature were ``"cut"``,
                 ``"unknown"`` or ``"missing"``.
 
         Returns:
@@ -321,16 +321,16 @@ class Features(Part):
         names: Sequence[str],
         known: Array | None = None,
     ) -> tuple[Array, Array | None, Counts | None]:
-        """The same as `observed`, with how often values were cut, unknown or missing.
+        """As `observed`, with how often values were cut, unknown or missing.
 
         Args:
             situation: value by feature.
             arms: the same for every arm.
             names: of the arms.
-            known: what `arm_rows` gave of these arms; only those in ``arms`` are read again. None: all are.
+            known: what `arm_rows` gave of these arms; only arms in ``arms`` are read again. None: all are read.
 
         Returns:
-            Those of `observed`, and the counts, None where there are none.
+            What `observed` returns, and the counts, None where there are none.
         """
         faults: list[EvenhandError] = []
         notes: list[tuple[str, str]] = []

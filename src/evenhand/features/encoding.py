@@ -154,7 +154,7 @@ def columns_of(rows: Any, features: Mapping[str, Feature]) -> tuple[int, dict[st
 
 
 def _of_frame(frame: Any, features: Mapping[str, Feature]) -> tuple[int, dict[str, Any], Faults]:
-    """The same of a table of pandas."""
+    """As `columns_of`, of a table of pandas."""
     twice = [name for name in features if frame.columns.tolist().count(name) > 1]
     if twice:
         raise EvenhandError(f"there are several columns {twice[0]!r}")
@@ -187,7 +187,7 @@ def refuse(faults: Faults) -> None:
 
 
 def unknown(values: Mapping[Any, Any], features: Mapping[str, Feature], path: tuple[str, ...]) -> list[EvenhandError]:
-    """A fault for each name that is none of a feature."""
+    """A fault for each name that no feature has."""
     strange = [name for name in values if name not in features]
     hints = [nearest(name, features) if features else "; none is declared" for name in strange]
     return [

@@ -150,14 +150,14 @@ class Feature(Part, ABC):
 @part("feature", "number")
 @frozen
 class Number(Feature):
-    """A number, x ↦ (x − low)/(high − low); beyond the range it is cut to it, and counted.
+    """A number, x ↦ (x − low)/(high − low); a value beyond the range is cut to it, and counted.
 
     NaN and infinity are refused.
 
     Args:
         low: what becomes 0.
         high: what becomes 1; above ``low``.
-        missing: in [low, high], what stands for a missing value; a second column is then 1. None refuses those.
+        missing: in [low, high], what stands for a missing value; a second column is then 1. None: it is refused.
 
     Raises:
         EvenhandError: ``high`` is not above ``low``, or ``missing`` is not between them.
@@ -181,7 +181,7 @@ class Number(Feature):
             validate.number("missing", self.missing, self.low, self.high)
 
     def labels(self, name: str) -> tuple[str, ...]:
-        """The name; and one for whether it is missing, where that is declared."""
+        """The name; and a second column for whether the value is missing, where ``missing`` is declared."""
         return (name,) if self.missing is None else (name, f"{name}=missing")
 
     def put(self, value: Any, row: Array, at: int) -> Note | None:
@@ -298,8 +298,8 @@ class Category(Feature):
 
     Args:
         levels: the names; whole numbers are taken as names.
-        unknown: ``"other"`` counts a name that is not among them, a blank and a missing one in a column of its own;
-            ``"error"`` refuses both.
+        unknown: ``"other"`` gives names that are no level, blanks and missing values a column of their own;
+            ``"error"`` refuses them.
 
     Raises:
         EvenhandError: there is no level, one is there twice, or one is called ``"other"`` beside ``unknown="other"``.
@@ -391,7 +391,7 @@ class Category(Feature):
 @part("feature", "flag")
 @frozen
 class Flag(Feature):
-    """True or false, also written 1 or 0; a missing one is refused.
+    """True or false, also written 1 or 0; a missing value is refused.
 
     Example:
         >>> from evenhand.features import Features
@@ -415,7 +415,7 @@ class Flag(Feature):
         return None
 
     def segments(self, name: str, cuts: Sequence[float] = ()) -> tuple[str, ...]:
-        """Whether it is not so, and whether it is."""
+        """``not NAME`` for false, ``NAME`` for true."""
         _without_cuts(name, cuts)
         return f"not {name}", name
 
@@ -441,7 +441,7 @@ class Vector(Feature):
         length: how many, up to 10,000.
 
     Raises:
-        EvenhandError: it is no such number.
+        EvenhandError: the length is not a whole number from 1 to 10,000.
 
     Example:
         >>> from evenhand.features import Features

@@ -11,7 +11,7 @@ from evenhand.core.state import Array
 
 #: λ of empirical Bernstein bounds, in (0, 1); the smallest serves up to a billion of summed squares.
 TILTS: Array = 0.75 * 3.0 ** -np.arange(9.0)
-REACHES = (0.25, 0.75)  # u, the part of 1 that a tilted score may be below 0, where how far was found from the rows
+REACHES = (0.25, 0.75)  # u: how far below 0 a tilted score may lie, where its largest weight was found from the rows
 #: Logarithm of a mixture at x, and its slope, each (…,): convex and decreasing.
 Evidence: TypeAlias = Callable[[Array], tuple[Array, Array]]
 STEPS = 4  # of Newton's method

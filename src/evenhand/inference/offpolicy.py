@@ -111,9 +111,10 @@ def adaptive(scores: Array, chances: Array, confidence: float = CONFIDENCE) -> t
 
 
 def _lower(parts: Sequence[tuple[Array, float]], confidence: float) -> Array:
-    """(…,), the lower end of the mean of scores (…, rows), given the past; each with the most that it is below 1.
+    """(…,), the lower end of the mean of scores, given the past.
 
-    Of the first one that is 1, so that all λ serve, with half of the weight; the λ of the others may end.
+    Each part has scores (…, rows), and how far they may lie below their centre. For the first part that is 1, so that
+    all λ serve, with half of the weight; of the other parts some λ may drop out.
     """
     count, intercepts, slopes = parts[0][0].shape[-1], [], []
     bounded = sum(np.count_nonzero(reach >= TILTS) for reach in REACHES) * (len(parts) - 1)

@@ -28,7 +28,7 @@ def threshold(first: Array, second: Array, delta: float, pairs: int) -> Array:
     For a mean μ and every θ, ``Π (θ/μ)^X ((1 − θ)/(1 − μ))^(1 − X)`` is a supermartingale, as ``a^X b^(1 − X)`` is
     convex in X, so that rewards in [0, 1] have no larger expectation of it than those of 0 and 1. So is its mixture by
     Beta(1/2, 1/2), which is at least ``exp(N kl(μ̂, μ) − R(N))``, and so is the product of those of two arms, however it
-    is decided which one plays. By Ville's inequality it ever reaches pairs/δ with probability δ/pairs.
+    is decided which one plays. By Ville's inequality the product ever reaches pairs/δ with probability δ/pairs at most.
 
     Checked: R bounds the mixture's loss for all sums, whole numbers or not (attained where all rewards are equal), and
     no more than δ of many runs exceed it. The threshold of Kaufmann & Koolen (2021, JMLR 22(246)), ``3 ln(1 + ln N_a) +

@@ -92,7 +92,7 @@ class ClaimVerdict:
 
     @classmethod
     def of(cls, kept: Mapping[str, Any], quick: bool = False) -> ClaimVerdict:
-        """One that `as_dict` wrote, judged again."""
+        """The verdict that `as_dict` wrote, judged again."""
         findings = tuple(map(Finding.of, kept["findings"]))
         return cls(kept["sentence"], kept["source"], kept["reading"], findings, kept["missing"], quick)
 

@@ -37,10 +37,10 @@ class Judgement:
     tolerance: float  # plays that may be missing: 1% of what is due, or a single play
     allowed: float  # plays that the policy may owe by its rule after these rounds; 0 where its rule allows none
     parameter: str  # what allows them, with its value; empty for none
-    # how many rounds will about decide, if things go on as they do; None where it is decided, or none will: not ten
-    # times as many as so far
+    # about how many rounds will decide, if things go on as they do; None where it is decided, or where ten times the
+    # rounds so far would not decide
     rounds_needed: int | None
-    lanes_needed: int | None  # how many lanes of as many rounds would about decide, in a simulation; None as before
+    lanes_needed: int | None  # about how many lanes of as many rounds would decide, in a simulation; None likewise
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,7 +61,7 @@ class Judgements:
         return len(self.verdicts)
 
     def __getitem__(self, place: int) -> Judgement:
-        """One of them."""
+        """The judgement of one promise."""
         by_rule = self.low[place] > self.tolerance[place]
         return Judgement(
             VERDICTS[self.verdicts[place]],

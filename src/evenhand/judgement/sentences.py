@@ -39,7 +39,7 @@ class Case:
 
     @property
     def name(self) -> str:
-        """The same, by which a number cannot be taken for one of plays."""
+        """As `to`; a number becomes ``arm 3``, so that it cannot be taken for a number of plays."""
         return f"arm {self.to}" if self.subject.isdigit() else self.to
 
     @property
@@ -58,7 +58,7 @@ class Case:
 
     @property
     def off(self) -> str:
-        """By how much it is off."""
+        """Who is behind or above what was promised, and by how much."""
         return f"{self.name} is {self.amount(self.judgement.behind)} {'above' if self.cap else 'behind'} {self.bound}"
 
     def amount(self, number: float) -> str:
@@ -83,7 +83,7 @@ class Case:
 
     @property
     def allowed(self) -> str:
-        """What allows that it is off, and from when on that is no more than is tolerated."""
+        """What allows arrears, and from which round on they are within the tolerance."""
         return f"as {self.judgement.parameter or 'its policy'} allows; {small(self.judgement)}"
 
     @property
@@ -118,7 +118,7 @@ def _whole(case: Case) -> bool:
     return case.judgement.behind <= WHOLE
 
 
-#: Of a promise exactly one is true.
+#: Of these exactly one is true of a promise.
 PROMISES = (
     Sentence(_when("kept", _whole), lambda case: f"{case.name} {'keeps to' if case.cap else 'has'} {case.bound}"),
     Sentence(
@@ -146,7 +146,7 @@ def sentence(case: Case) -> str:
 
 
 def briefly(case: Case) -> str:
-    """The same in a few words, for a table."""
+    """What is true of a promise in a few words, for a table."""
     found = case.judgement
     off = f"{case.amount(found.behind)} {'above its largest share' if case.cap else 'behind'}"
     return off if found.verdict == "missed" else found.verdict
@@ -276,7 +276,7 @@ plays = amount  # a number of plays
 
 
 def counted(number: float) -> str:
-    """The same with its noun."""
+    """A number of plays with its noun."""
     return f"{plays(number)} {'play' if plays(number) == '1' else 'plays'}"
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from evenhand.core.errors import DataError
 
-#: Kind of data → files of which one must be there for it to be that.
+#: Kind of data → files of which one must be there.
 KINDS = {
     "movielens": ("ratings.csv", "ratings.dat", "u.data"),
     "outbrain": ("clicks_train.csv",),

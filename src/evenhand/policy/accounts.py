@@ -21,11 +21,11 @@ def owed(fractions: Any, rounds: Any, pulls: Any, carried: Any = None, whole: bo
     deficits of different arms compare equal (up to some million rounds, where double precision ends).
 
     Args:
-        fractions: (…, arms), promised share of the rounds of each arm; or all of them a number, for a single arm.
+        fractions: (…, arms), promised share of the rounds of each arm; one number beside numbers for a single arm.
         rounds: n, the rounds over which the share is due; a number, or (…, arms).
         pulls: (…, arms), plays so far.
         carried: C, what was owed when the promise began, in whole billionths of a play; None for nothing.
-        whole: whether to leave the result in billionths, which compare alike.
+        whole: whether to return billionths of a play, in which equal deficits compare equal.
 
     Returns:
         Plays, in the shape of ``pulls``.
@@ -54,13 +54,13 @@ class Accounts:
     rounds: Array  # (…, accounts) n₀, rounds decided before
     plays: Array  # (…, accounts) N₀, plays before
     carried: Array  # (…, accounts) C, in whole billionths of a play; 0 where it rests
-    waiting: Array  # (…, accounts) what is owed where it rests (of a largest share: the excess); 0 elsewhere
+    waiting: Array  # (…, accounts) what is owed where it rests (of a cap: the excess); 0 elsewhere
 
     @classmethod
     def opened(cls, shape: Shape) -> Accounts:
         """Accounts that begin with round 1 and nothing owed."""
         nothing = np.zeros(shape)
-        nothing.setflags(write=False)  # as all four are this one, by which `owed` knows them
+        nothing.setflags(write=False)  # all fields are this array, by which `owed` knows them
         return cls(nothing, nothing, nothing, nothing)
 
     def owed(self, shares: Any, rounds: Any, plays: Array, whole: bool = False) -> Array:
@@ -70,7 +70,7 @@ class Accounts:
         return owed(shares, 1.0 * rounds - self.rounds, plays - self.plays, self.carried, whole)  # type: ignore[no-any-return]
 
     def owed_exactly(self, shares: Array, rounds: Array | int, plays: Array) -> Array:
-        """The same in whole billionths of a play; a share that is NaN counts as 0."""
+        """As `owed`, in whole billionths of a play; a share that is NaN counts as 0."""
         return np.asarray(np.rint(self.owed(np.nan_to_num(shares), rounds, plays) * BILLION))
 
     def places(self, places: Sequence[int]) -> Accounts:
@@ -95,7 +95,7 @@ CARRIED = Terms()
 class Settled:
     """What became of what was owed where promises changed: ``owed + lapsed = carried + ended``.
 
-    All are in whole billionths of a play, and 0 where no promise changed. Of a largest share the excess is meant.
+    All are in whole billionths of a play, and 0 where no promise changed. For a cap, what is owed is the excess.
     """
 
     changed: Mask  # (…, accounts), whether the promise is another
@@ -122,8 +122,8 @@ def settled(
     """The accounts when promises change after some rounds, and what became of what was owed.
 
     ``C ← max(D, −A)``, A being what one decision can give. Arrears are never lost by a change. Larger advances lapse:
-    an arm with 9,000 of 10,000 plays whose share rises from 5% to 20% would wait 42,500 rounds for them. All advances
-    cannot lapse: ten arms at 3%, changed a little every five rounds, would have 600 of 6,000 plays each, not 180.
+    an arm with 9,000 of 10,000 plays whose share rises from 5% to 20% would otherwise wait 42,500 rounds. Not all may
+    lapse: ten arms at 3%, changed a little every five rounds, would have 600 of 6,000 plays each, not 180.
     """
     rests = np.isnan(after)
     changed = np.broadcast_to(moved | ~((before == after) | (np.isnan(before) & rests)), plays.shape)
@@ -144,7 +144,7 @@ def settled(
 
 
 def _limit(terms: Terms, after: Array) -> Array:
-    """(accounts,), the largest arrears that are carried, in billionths; of a limit in rounds none where it rests."""
+    """(accounts,), the largest arrears carried, in billionths; a limit in rounds is none where an account rests."""
     if terms.debt != "cap":
         return np.full(after.shape, np.inf if terms.debt == "carry" else 0.0)
     if terms.limit is not None:

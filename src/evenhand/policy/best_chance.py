@@ -25,7 +25,7 @@ FARTHEST = 700.0  # a larger |y| leaves the range of exp
 def _lobatto(count: int) -> tuple[Array, Array]:
     """Nodes, with both ends, and weights of Gauss and Lobatto on [−1, 1]."""
     legendre = np.polynomial.Legendre.basis(count - 1)
-    nodes = np.concatenate([[-1.0], legendre.deriv().roots().real, [1.0]])  # all are; from 2.5 on NumPy says complex
+    nodes = np.concatenate([[-1.0], legendre.deriv().roots().real, [1.0]])  # they are real; NumPy 2.5 has them complex
     return nodes, 2.0 / (count * (count - 1) * legendre(nodes) ** 2)
 
 
@@ -39,7 +39,7 @@ class BestChance(Index):
 
     f and F are the density and the distribution function of ``Beta(a + S, b + M − S)``, from which Thompson sampling
     draws. So arms that play in proportion to w play as often as under Thompson sampling, and their propensities are
-    known exactly. Among the available arms only; 0 for a sleeping one.
+    known exactly. Only available arms compete; a sleeping one has 0.
 
     The integrals are over ``y = ln(x/(1 − x))``, where the densities have no poles, by Gauss and Lobatto on panels
     of ten nodes. The sum of all integrands has the integral ``Π_j F_j``, so the error of each panel is known; a panel
@@ -104,8 +104,8 @@ def best_chances(a: Array, b: Array, available: Mask | None = None) -> Array:
 
 
 def _panels(a: Array, b: Array, awake: Mask) -> tuple[NDArray[np.intp], Array, Array]:
-    """The first panels: of which lane, from, to; around the arms' modes, where the maximum can be."""
-    # Log-concave in y with the curvature ab/(a + b), so it falls at least so fast (as a Gamma density does in ln x).
+    """The lane, the lower and the upper end of each first panel; they cover the places where the maximum can be."""
+    # A density is log-concave in y, its curvature ab/(a + b), so it falls at least so fast (as a Gamma's does in ln x).
     spread = np.sqrt(2.0 * FALLS * (1.0 / a + 1.0 / b)[..., np.newaxis])
     mode = np.log(a / b)[..., np.newaxis]
     left, right = (spread + FALLS / one[..., np.newaxis] for one in (a, b))

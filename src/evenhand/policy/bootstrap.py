@@ -19,7 +19,7 @@ from evenhand.policy.contextual import ByFeatures, plays_of, shape_of
 from evenhand.policy.linear_sums import check_columns, each_arm, features_of, turns_of
 from evenhand.policy.part import Places, Traits
 
-ROOM = 8  # rewards of a lane for which there is room at first
+ROOM = 8  # columns for the rewards of a lane at first
 
 
 class Fitted(NamedTuple):

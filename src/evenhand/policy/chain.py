@@ -29,9 +29,9 @@ def _as_bounds(value: Any) -> LinUCB:
 class Chain(AroundIndex):
     """1 for the arms that are chained to the best, 0 for the others.
 
-    The arm with the highest upper bound is in the chain, and so is each whose interval meets that of one in it. Where
-    all intervals hold, every arm outside is worse than every arm in the chain, so that equal chances within never
-    prefer the worse of two arms.
+    The arm with the highest upper bound is in the chain, and so is each arm whose interval meets that of an arm in it.
+    Where all intervals hold, every arm outside is worse than every arm in the chain, so that equal chances in the chain
+    never prefer the worse of two arms.
 
     Args:
         index: `LinUCB`, with its intervals.

@@ -134,10 +134,10 @@ class Fairness(PolicyPart, ABC):
         return arms + 0.02 * rounds
 
     def allowed(self, memory: Any, arms: int, rounds: int, plays: int) -> float:
-        """As `allowance`, from what the part remembers of a run as well.
+        """As `allowance`, also from what the part remembers of a run.
 
         Args:
-            memory: of the part, of one lane or many.
+            memory: what the part remembers, of one lane or many.
             arms: K, number of arms.
             rounds: number of rounds.
             plays: m, arms that play per round.
@@ -148,7 +148,7 @@ class Fairness(PolicyPart, ABC):
         return self.allowance(arms, rounds, plays)
 
     def scale(self, state: State) -> float | None:
-        """The η of the round that is being decided, where it follows the scores.
+        """The η of the round that is being decided, for a part whose η follows the scores.
 
         Args:
             state: of a single lane.
@@ -159,14 +159,14 @@ class Fairness(PolicyPart, ABC):
         return None
 
     def check(self, arms: int, plays: int) -> None:
-        """Complain if the promise cannot be meant for that many arms and plays per round.
+        """Refuse a number of arms or of plays per round for which the promise cannot be meant.
 
         Args:
             arms: K, number of arms.
             plays: m, arms that play per round.
 
         Raises:
-            EvenhandError: it cannot.
+            EvenhandError: the promise is for another number of arms, or cannot be kept.
         """
 
     def ahead(self, state: State) -> int | None:
@@ -202,7 +202,7 @@ class Fairness(PolicyPart, ABC):
         return None
 
     def refuses(self, policy: Composition) -> str | None:
-        """Scores of another kind than it works with, and rounds without any."""
+        """Refuses scores of another kind than the part works with, and rounds without scores."""
         if (self.traits.scaled or self.traits.scored) and not (policy.hold.traits.idle and policy.schedule.traits.idle):
             return f"{type(self).__name__} needs scores in every round: use hold=EveryRound() and no schedule"
         takes, gives = self.traits.takes, policy.index.traits.gives or "means"

@@ -107,7 +107,7 @@ class _Plan:
     scaled: bool  # whether a part needs the scores or their spread
     single: bool  # whether the arm that goes before all others, or else the one with the largest score, plays alone
     best: Callable[[State], int | None] | None  # the arm with the largest score, if that is quicker
-    ahead: Callable[[State], int | None] | None  # which goes before all others whatever the scores; None: never any
+    ahead: Callable[[State], int | None] | None  # the arm that no score can overtake; None: never any
     drawn: bool  # whether scores are drawn, also where they do not count
     records: tuple[tuple[str, Callable[[State, Decision], None]], ...]
 
@@ -244,7 +244,7 @@ class Policy(Part):
 
     @cached_property
     def recorded(self) -> tuple[str, ...]:
-        """The slots of parts whose memory a log must record: it follows from what happens with the last digits only."""
+        """The slots of parts whose memory a log must record, as computing it again gives other last digits."""
         return tuple(slot for slot, one in self.parts.items() if not one.traits.exact)
 
     @cached_property

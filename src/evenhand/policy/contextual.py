@@ -213,7 +213,7 @@ class LinUCB(LinearIndex):
     Args:
         model: ``"disjoint"``, a θ for every arm; ``"shared"``, one θ for all, needs features of the arms; ``"hybrid"``,
             a θ of the situation for every arm and one of the arms' features for all.
-        ridge: λ > 0; at least 1e-8 of the largest ``|φ|²``, as of less nothing is left with rounding.
+        ridge: λ > 0; at least 1e-8 of the largest ``|φ|²``, as a smaller one is lost in rounding.
         radius: β ≥ 0, or ``"theorem"`` for ``R sqrt(2 ln(1/δ) + ln(det V/λ^d)) + sqrt(λ) S``, with R = 1/2 for rewards
             in [0, 1]; in the disjoint model with δ/K for δ.
         evidence: ``"received"``, ``"pessimistic"`` or ``Forgetting(discount=…)``; the last two not in the hybrid model.

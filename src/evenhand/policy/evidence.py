@@ -57,7 +57,7 @@ class Evidence(PolicyPart, ABC):
         return None
 
     def changes(self, state: State) -> Array | None:
-        """Changes of its mean that were found of each arm, (…, arms); None where none are looked for.
+        """How many changes of its mean were found for each arm, (…, arms); None where none are looked for.
 
         Args:
             state: of the policy.
@@ -275,7 +275,6 @@ def shared_evidence(one: Evidence | None, other: Evidence | None, names: str) ->
     if one.memory() != other.memory():
         raise EvenhandError(
             f"{names} must forget in the same way, because they share one memory, got {one!r} and {other!r}: give "
-            "both the same "
-            "discount or window"
+            "both the same discount or window"
         )
     return one

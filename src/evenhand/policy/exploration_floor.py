@@ -35,7 +35,7 @@ class ExplorationFloor(Around, Selection):
     and every logged round can be weighed by inverse propensities, with weights of at most 1/f. Where scores are drawn
     at random, as by Thompson sampling, p is the exact chance given the scores of the round: as every arm has one,
     weights 1/p are unbiased, though their variance is larger than with the chance before scores are drawn, which only
-    `evenhand.algorithms.floor_ts` computes. Rounds in which a choice goes on (`evenhand.policy.hold`) are not drawn.
+    `evenhand.algorithms.floor_ts` computes. Rounds that a schedule forces are not drawn.
 
     The price is at most ``f Σ_i (μ* − μ_i)`` of reward per round for one play: the part ε of the rounds earns the mean
     over the arms. Shares by merit become ``(1 − ε) p* + ε m/K``. Arms with a promised share are served in the other
@@ -81,7 +81,7 @@ class ExplorationFloor(Around, Selection):
         return min(epsilon, 1.0)
 
     def in_place(self, other: str) -> str:
-        """The other one within the floor."""
+        """How another selection within the floor is written, for messages."""
         return f"ExplorationFloor({self.floor:g}, {self.selection.in_place(other)})"
 
     def start(self, shape: Shape) -> Any:

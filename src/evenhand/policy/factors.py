@@ -18,7 +18,7 @@ from evenhand.core.state import Array
 Places: TypeAlias = int | NDArray[np.intp]  # of one matrix in a stack, or of some, each once
 
 RENEWAL = 512  # updates of a matrix after which its root is computed afresh: rounding errors stay below 1e-12
-TOLERANCE = 1e-9  # relative error of a squared width, by the residual, that asks for the same at once
+TOLERANCE = 1e-9  # relative error of a squared width, by the residual, above which a root is renewed at once
 AT_ONCE = 1 << 22  # numbers in the matrices that are factored together
 
 

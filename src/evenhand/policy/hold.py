@@ -28,11 +28,11 @@ from evenhand.policy.rules import HoldRules
 class Hold(PolicyPart):
     """A rule for how long a choice lasts. An own hold needs `continued`.
 
-    Its traits: ``equal``, ``random``, ``halved`` and ``idle``; see `evenhand.policy.part.Traits`.
+    Its traits: ``equal``, ``random``, ``closed``, ``halved`` and ``idle``; see `evenhand.policy.part.Traits`.
     """
 
     def refuses(self, policy: Composition) -> str | None:
-        """Shares that it could not keep, and evidence for which it has no rewards."""
+        """Refuses features, shares that it could not keep, and counts by age where half of the rewards are dropped."""
         own = type(self).__name__
         if policy.contextual and not self.traits.idle:
             return f"{own} holds a choice whatever the features of its rounds are: use hold=EveryRound()"
@@ -49,8 +49,8 @@ class Hold(PolicyPart):
         return None
 
     def continued(self, state: State, observation: Observation, rng: np.random.Generator) -> tuple[Mask | None, Any]:
-        """The arms that go on playing, (…, arms), none in a lane that chooses anew, or None where all lanes do; and
-        what chance decided, for ``Decision.hold``.
+        """The arms that go on playing, (…, arms), none in a lane that chooses anew, or None where all lanes choose
+        anew; and what chance decided, for ``Decision.hold``.
 
         Args:
             state: read, never changed.
@@ -73,7 +73,7 @@ class Hold(PolicyPart):
         return None if self.traits.random else chosen
 
     def credited(self, state: State) -> Mask | None:
-        """The lanes in which what arrives at the end of this round counts, (…, 1); None where it does in all.
+        """The lanes in which what arrives at the end of this round counts, (…, 1); None for all lanes.
 
         Args:
             state: after the decision; read, never changed.
@@ -239,7 +239,7 @@ class HoldFor(Hold):
     choices. Where a held arm is not available, the hold ends and the lane chooses anew.
 
     Args:
-        size: f, rising and at least 1: `PowerSize`, `GeometricSize`, or any function from an array of k to rounds
+        size: f, rising and at least 1: `PowerSize`, `GeometricSize`, or any function from an array of k to rounds.
         count: ``"arm"`` or ``"all"``, what k counts.
         credit: ``"all"``, or ``"second_half"`` where what arrives in the first ⌊f(k)/2⌋ rounds of a choice, much of
             which other arms may have earned, counts for none.
@@ -298,7 +298,7 @@ class HoldFor(Hold):
         return held, None
 
     def longest(self, rounds: int) -> float:
-        """The size of the hold in which that many rounds end, were they all of one arm.
+        """The size of the hold in which that many rounds end, if one arm played in all of them.
 
         Beyond the first 10,000 holds it is bounded: none of those that follow is shorter than the last of these.
         """
@@ -387,7 +387,7 @@ class RestartedHold(Hold):
         return self._within.continued(state, observation, rng)
 
     def longest(self, rounds: int) -> float:
-        """The size of the hold in which that many rounds end, were they of one phase."""
+        """The size of the hold in which that many rounds end, if all were of one phase."""
         return self._within.longest(rounds)
 
     def after_decision(self, state: State, decision: Decision) -> None:

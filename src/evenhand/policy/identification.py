@@ -125,7 +125,7 @@ class Identifying(Fairness):
         return memory
 
     def begin(self, memory: Any, places: Places, carried: Array) -> Any:
-        """As it was: proportions are no account, and what a sum of shares lacks is made up for in any case."""
+        """Unchanged: proportions are no account, and plays that a sum of shares lacks are made up for in any case."""
         return deepcopy(memory)
 
     def shares(self, state: State) -> Array:

@@ -41,7 +41,7 @@ class Index(PolicyPart, ABC):
 
     @by_default
     def evidence(self) -> Evidence | None:
-        """What to believe of rewards that are missing or old; None where the index asks no evidence."""
+        """What to believe of rewards that are missing or old; None where the index uses no evidence."""
         return None
 
     @by_default
@@ -50,7 +50,7 @@ class Index(PolicyPart, ABC):
         return None
 
     def products(self, arms: int, columns: tuple[int, int]) -> tuple[float, float]:
-        """About how many products of two numbers features take, for estimates of time; of a matrix for every arm here.
+        """About how many products of two numbers features take, for estimates of time; here a matrix for every arm.
 
         Args:
             arms: K.

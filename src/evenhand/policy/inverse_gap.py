@@ -22,9 +22,9 @@ from evenhand.policy.spread import Spread
 
 Gamma = float | Literal["auto", "auto_spread"]
 BY_SPREAD = "auto_spread"
-#: c; of 1, 3, 10, 30 and 100 the best or nearly so at gaps of 0.73 and 0.15, for 1,000 to 20,000 rounds. By the
-#: spread 10, which is as much at a spread of a third of the range: with rewards of scale 1 and 0.02, linear in six
-#: features, it lost 0.0151 and 0.0152 of the scale a round in 4,000 rounds, "auto" 0.0148 and 0.105.
+#: Factors of γ. Of 1, 3, 10, 30 and 100, 30 is the best or nearly so at gaps of 0.73 and 0.15, for 1,000 to 20,000
+#: rounds. By the spread, 10 does as much where the spread is a third of the range: with rewards of scale 1 and 0.02,
+#: linear in six features, it lost 0.0151 and 0.0152 of the scale a round in 4,000 rounds, "auto" 0.0148 and 0.105.
 FACTORS = {"auto": 30.0, BY_SPREAD: 10.0}
 
 
@@ -58,18 +58,18 @@ class InverseGap(Selection):
 
     ``p_a = 1/(K + γ (s* − s_a))``, the best arm a* takes the rest
 
-    K counts the arms that can play, and gaps are parts of the range that the score can have, at most 1: of [0, 1], on
-    which rewards are, or where what is owed is added to it, of ``1 + max D⁺/η``, as γ would else mean something else in
-    every round. All chances are exact and above 0, so that logs can be weighed; arms that go first for their promise
-    (`DeficitFirst`) play for sure, and those whose cap is 0 never. ``γ = "auto"`` grows with the rounds,
+    K counts the arms that can play, and gaps are parts of the range of scores, at most 1. The range is 1 wide, or
+    ``1 + max D⁺/η`` where what is owed is added to scores, so that γ means the same in every round. All chances are
+    exact and above 0, so that logs can be weighed; arms that go first for their promise (`DeficitFirst`) play for sure,
+    and those whose cap is 0 never. ``γ = "auto"`` grows with the rounds,
     ``γ_t = 30 √(K t/(d ln(1 + t)))``, d being the number of features of an arm and its situation, 1 without any. For
     scores that estimate rewards, such as those of `EmpiricalMean`; bounds and draws explore a second time.
 
     Where rewards differ by a hundredth of their range, gaps are small, and most rounds explore for long: declare the
     range that rewards have, if it is known. ``"auto_spread"`` needs none: gaps are parts of ḡ_t in place of the range
     of rewards, the mean over the rounds so far of the largest less the smallest score, as ``VirtualQueue(eta="auto")``
-    has it, with 10 in place of 30. It is not the default, as no theorem knows it, and while ḡ is mostly error, as that
-    of clicks is at first, it follows what it has not yet learned.
+    has it, with 10 in place of 30. It is not the default, as no theorem covers it, and while ḡ is mostly error, as with
+    clicks at first, it follows differences that are chance.
 
     Args:
         gamma: γ > 0, ``"auto"`` or ``"auto_spread"``.

@@ -32,15 +32,15 @@ def kl_upper_bound(means: Array, budget: Array, leaders: int | None = None) -> A
     Newton's iteration from above, which stays above the bound since kl is convex: it begins at the smaller one of
     ``p + sqrt(d/2)`` (Pinsker) and ``1 − exp(−(d + h(p))/(1 − p))``, h being the entropy.
 
-    With ``leaders`` only the so many largest, and those equal to the last of them, are exact; others are any
-    numbers that are smaller. For no step makes a bound larger, and so one that is smaller than the last one of
-    as many stays so. A bound that a step leaves as it is stays for good.
+    With ``leaders`` only that many of the largest, and those equal to the last of them, are exact; others are any
+    smaller numbers. This is right as no step makes a bound larger: one below the smallest of the leaders' stays
+    below. A bound that a step does not change is final.
     """
     p, d = means.ravel(), np.broadcast_to(budget, means.shape).ravel()
     bound = np.where(p >= 1.0, 1.0, 0.0)
     found: Array = bound.reshape(means.shape)
     (at,) = (p < 1.0).nonzero()
-    if leaders is not None and len(p) - len(at) >= leaders:  # those are at the largest bound that there is
+    if leaders is not None and len(p) - len(at) >= leaders:  # enough arms have the largest bound possible
         return found
     p, d = p[at], d[at]
     wide = p + np.sqrt(d / 2.0)
@@ -68,7 +68,7 @@ def kl_upper_bound(means: Array, budget: Array, leaders: int | None = None) -> A
 
 
 def _last_of(high: Array, leaders: int, means: Array, budget: Array) -> float:
-    """The smallest bound of the arms of which those that are too high are the largest: no more than that of leaders."""
+    """A number that all leaders' bounds reach: the smallest bound of the arms whose present values are largest."""
     first = np.argpartition(high, -leaders)[-leaders:]
     return float(kl_upper_bound(means[first], budget[first]).min())
 

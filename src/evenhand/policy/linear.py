@@ -108,7 +108,7 @@ class ScoreParts:
     def drawn(self, rng: np.random.Generator, scale: float) -> Array | None:
         """A draw from the law of the common solution, (…, q); None where there is none.
 
-        By the triangular root of which there is one alone: others differ by a rotation after a save or a renewal.
+        By the triangular root, which is unique: other roots can differ by a rotation after a save or a renewal.
         """
         if self.arms is None:
             return None

@@ -24,11 +24,11 @@ class Solved:
     own_spread: Block = None  # Roots whose root gives the widths; ``own`` where nothing fades
     common: Block = None  # Roots of C
     common_solution: Block = None  # (lanes, q) β
-    common_spread: Block = None  # Roots of which the same holds
+    common_spread: Block = None  # Roots whose root gives the widths; ``common`` where nothing fades
     loads: Block = None  # (lanes·arms, q, p) BᵀA⁻¹
     schur: Block = None  # (lanes, q, q) C − λI
     carried: Block = None  # (lanes, q) Σ_a BᵀA⁻¹b_a
-    age: Block = None  # (lanes,) updates of the last three since they were computed
+    age: Block = None  # (lanes,) updates of loads, schur and carried since they were computed
 
     @classmethod
     def of(cls, blocks: Blocks, sums: Sums) -> Solved:
@@ -86,7 +86,7 @@ class Solved:
             self.common_solution[lanes] = self.common.solve(lanes, self._right(sums, lanes))
 
     def _load(self, lanes: At, places: At, x: Array, z: Array, h: Array, s: Array) -> Array:
-        """Update the loads of plays and what they leave of the common block; the vector that they add to that."""
+        """Update loads and schur after plays; the vectors whose squares the plays add to the common block."""
         rest = z - times(self.loads[places], x)
         inverse = 1.0 / (1.0 + s)[..., np.newaxis]
         self.loads[places] += rest[..., np.newaxis] * (h * inverse)[..., np.newaxis, :]

@@ -36,7 +36,7 @@ MODELS = ("disjoint", "shared", "hybrid")
 FLOOR = 1e-8  # the smallest ridge, in units of |φ|²: with a million plays a matrix still has digits to spare
 LARGEST = 1 << 30  # bytes of the sums of one state
 AT_ONCE = 1 << 15  # numbers in the products that are made together, so that they stay in the cache of the processor
-TOGETHER = 20  # products that take as long as one where those of all arms are one product of matrices
+TOGETHER = 20  # products that take as long as one does alone, where those of all arms are one product of matrices
 WIDE = 8  # numbers in a row from which on rows are added one after another; fewer might be added in pairs
 
 
@@ -110,7 +110,7 @@ class Blocks:
         return float(self.arms * own + together + common), float(own + common)
 
     def start(self, fades: bool, rounds: int | None) -> Sums:
-        """Sums of nothing; with the second ones of a discount, and the norms of the last plays, where asked for."""
+        """Sums of no plays; where plays fade also by the squared discount, and with norms of plays for some rounds."""
         each, sums = (*self.lead, self.arms), Sums(*self.columns)
         p, q = self.own, self.common
         if p:
@@ -127,12 +127,12 @@ class Blocks:
         return sums
 
     def recolumn(self, sums: Sums, situation: NDArray[np.intp], arms: NDArray[np.intp]) -> Sums:
-        """The sums in these columns, of which places among those before are given; −1 for new ones, whose sums are 0.
+        """The sums in the columns of this model, from sums in others.
 
         Args:
             sums: of a single lane; they stay as they are.
-            situation: (d,), places among the columns of the situation.
-            arms: (d_arm,), among those of every arm.
+            situation: (d,), where each column of the situation was before; −1 for a new one, whose sums are 0.
+            arms: (d_arm,), the same of every arm.
         """
         p, q = self.places(situation, arms, sums.situation)
         return Sums(
@@ -148,7 +148,7 @@ class Blocks:
         )
 
     def places(self, situation: Any, arms: Any, before: int) -> tuple[Any, Any]:
-        """Places of columns, (p,) and (q,), in the own and common block; ``before`` of them were the situation's."""
+        """Places of columns, (p,) and (q,), in the own and common block; ``before`` columns were the situation's."""
         both = np.concatenate([situation, np.where(arms < 0, arms, arms + before)])
         return {"disjoint": (both, None), "shared": (None, both), "hybrid": (situation, arms)}[self.model]
 
@@ -166,7 +166,7 @@ class Blocks:
         return x, z
 
     def check(self, situation: Array, arms: Array) -> None:
-        """Refuse features for which the ridge is too small: of it nothing would be left with rounding."""
+        """Refuse features for which the ridge is so small that it would be lost in rounding."""
         norm = dot(situation, situation).max(initial=0.0) if situation.ndim > 1 else situation @ situation
         if self.columns[1]:
             norm = norm + dot(arms, arms).max(initial=0.0)
@@ -313,10 +313,10 @@ def _added(start: Array, left: Array, right: Array) -> Array:
 def einsum_keeps_order(height: int, width: int) -> bool:
     """Whether ``einsum`` adds products as `_added` does: one after another, each rounded before it is added.
 
-    It says so of no build. Where processors fuse product and sum its digits differ, and so they do where it has no
-    other axis to go along than that of the sum.
+    NumPy promises this for no build. Digits differ where the processor fuses product and sum, and where the only axis
+    to go along is that of the sum.
     """
-    height = min(height, 3)  # it goes along the width, whatever the height
+    height = min(height, 3)  # einsum goes along the width, whatever the height
     rows = np.sin(np.arange(64.0 * (height + width))).reshape(64, -1)
     left, right = np.ascontiguousarray(rows[:, :height]), np.ascontiguousarray(rows[:, height:])
     expected = _added(np.zeros((height, width)), left, right)

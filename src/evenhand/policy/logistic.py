@@ -151,5 +151,5 @@ def _chance(logit: Array, size: Array, rewards: Array) -> Array:
         close = np.abs(moved - now) <= CLOSE * (1.0 + np.abs(now))
         if close.all():
             break
-        now = np.where(close, now, moved)  # however many steps others need
+        now = np.where(close, now, moved)  # the result does not depend on how many steps others need
     return _sigmoid(now)

@@ -235,7 +235,7 @@ class Softmax(Merit):
     ``f(x)(x − λ)`` falls up to ``λ − τ`` and rises from there, so the peak is an end of the interval.
 
     Args:
-        temperature: τ > 0; a small one gives nearly all to the best arms.
+        temperature: τ ≥ 1/700; a small one gives nearly all rounds to the best arms.
 
     Example:
         >>> import numpy as np

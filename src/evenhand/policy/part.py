@@ -140,7 +140,7 @@ class PolicyPart(Part):
     def after_reward(self, state: State, place: int, reward: float, rng: np.random.Generator) -> None:
         """Record the reward of one arm of a single lane, which is all that arrived, as `after_feedback` does.
 
-        A part that defines it besides spares bandits with many arms what takes as long as there are arms.
+        A part that defines this, too, saves bandits with many arms work on all of them.
 
         Args:
             state: of the policy; the part's memory in it is updated in place.
@@ -315,10 +315,10 @@ class PolicyPart(Part):
 
 
 class Around(PolicyPart):
-    """A part around another one of its slot, whose memory it has; of several, they share one."""
+    """A part around another one of its slot, whose memory it uses; several inner parts share one memory."""
 
     __slots__ = ()
-    inside: ClassVar[str]  # the field with that one
+    inside: ClassVar[str]  # the field that holds the inner part
 
     def start(self, shape: Shape) -> Any:
         """What the inner part remembers."""

@@ -33,8 +33,8 @@ class RewardRates(Index):
     ``Q_i(t) = max(Q_i(t−1) + λ_i − r_i(t) 1(i plays), 0)``;  ``w_i = exp(−η_t Σ_s ℓ_i(s))``, where
     ``ℓ_i = (B − r'_i) 1(i plays)/p_i``, ``B = V + max_j Q_j(t−1)`` and ``η_t = sqrt(ln K/(K Σ_{s≤t} B_s²))``
 
-    The paper hands the surrogate rewards to a scale-free bandit of others. Their range B is known before the round, so
-    that EXP3 on losses with the rate for the ranges so far does as well; this is ours.
+    The paper hands the surrogate rewards to a published scale-free bandit. Ours is EXP3 on losses, with the rate for
+    the ranges so far: the range B is known before each round.
 
     Args:
         rates: (arms,), guaranteed rewards per round λ_i, on the scale [0, 1]; one number for all arms.

@@ -78,7 +78,7 @@ class ScheduleRules(NamedTuple):
 
 
 class PolicyRules(NamedTuple):
-    """All of it."""
+    """The rules of a whole policy."""
 
     score: IndexRules
     fairness: FairnessRules

@@ -82,7 +82,7 @@ class Schedule(PolicyPart):
         return claim
 
     def refuses(self, policy: Composition) -> str | None:
-        """Choices that last, and promises that it cannot keep."""
+        """Refuses holds, features, promises that the plan cannot keep, and free pulls where their age counts."""
         own, hold = type(self).__name__, type(policy.hold).__name__
         if self.traits.idle:
             return None
@@ -404,7 +404,7 @@ class PhasedElimination(Schedule):
     traits = Traits(alone=True, bounded=True)
 
     def rules(self) -> ScheduleRules:
-        """The phases, up to the first that no run reaches the end of."""
+        """The lengths of the phases, up to the first that outlasts every run."""
         lengths = [0.0]
         while lengths[-1] <= LONGEST:
             lengths.append(float(self.length(len(lengths))))

@@ -21,7 +21,7 @@ COLUMNS = tuple(one.name for one in dataclasses.fields(Accounts))
 class SegmentAccounts:
     """What is counted and owed in each segment, of one lane or of many.
 
-    A round is in one segment, which is given by its number; of many lanes by that of each, (lanes,).
+    A round is in one segment, given by its number; for many lanes by a number each, (lanes,).
     """
 
     def __init__(self, names: tuple[str, ...], shape: Shape) -> None:
@@ -141,8 +141,8 @@ def infeasible(
 ) -> str:
     """Why shares by segment and overall ones cannot be kept together; empty if they can.
 
-    Within a segment that needs no frequencies; together with overall promises those that are known are used, unless the
-    larger of both fits into every segment.
+    Shares of one segment need no frequencies. Together with shares of all rounds the known frequencies are used, unless
+    the larger of both shares fits into every segment.
     """
     for name, row in zip(names, shares, strict=True):
         if row.sum() > most + 1e-9:
@@ -174,8 +174,8 @@ def needs_frequencies(shares: Array, overall: Array, most: float) -> bool:
 def fits(shares: Array, overall: Array, most: float, segments: NDArray[Any], able: Mask, frequencies: Array) -> bool:
     """Whether shares in every segment can be large enough, also in the mean over all rounds.
 
-    Rounds are of several sorts: each has a segment, arms that can play (sorts, arms), and is so frequent. Those of a
-    segment are as frequent as its sorts together; a segment without any asks for nothing.
+    Each sort of rounds has a segment, arms that can play (sorts, arms) and a frequency. A segment is as frequent as
+    its sorts together; one without sorts asks for nothing.
     """
     from scipy import sparse
     from scipy.optimize import linprog

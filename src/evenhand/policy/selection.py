@@ -316,7 +316,7 @@ def _rounded(chance: Array, rng: np.random.Generator) -> Mask:
         total = first + second
         over = total > 1.0
         # The first gets the larger share with chance a/s or (1 − b)/(2 − s), by a coin that is the same at s = 1, often
-        # the sum of the last pair: who plays must not hang on how that is rounded.
+        # the sum of the last pair: who plays must not depend on how that is rounded.
         coins = rng.random(total.shape[::-1]).T
         ahead = coins * np.where(over, 2.0 - total, total) < np.where(over, 1.0 - second, first)
         goes_on = np.where(ahead != over, here, there)
@@ -349,9 +349,7 @@ def _at(values: Array, arm: NDArray[np.intp]) -> Array:
 
 
 def _hot(arms: NDArray[np.intp], shape: tuple[int, ...]) -> Mask:
-    """True at the given arms (…, arms played) of each lane, or at one in each, (…); of many lanes in flat places, which
-    is the quickest way.
-    """
+    """True at the given arms of each lane, (…, arms played), or at one in each, (…); by flat places, as is quickest."""
     hot = np.zeros(shape, dtype=bool)
     if len(shape) == 1:
         hot[arms] = True
@@ -368,8 +366,8 @@ def _starts(shape: tuple[int, ...]) -> NDArray[np.intp]:
 def _largest(score: Array, first: Array | None, above: float, plays: int) -> Mask:
     """The arms that go before all others in each lane, a pass each, of equal ones the lowest.
 
-    Fewer than ``plays`` where others have a score of −∞; else the order of the passes is that of a stable sort: in each
-    the arms that are taken have −∞, so that one that is not taken, and comes first of those with −∞, is the lowest.
+    An arm that is taken gets a score of −∞. So fewer than ``plays`` arms are found where others have −∞, too; otherwise
+    they are those of a stable sort.
     """
     played = np.zeros(score.shape, dtype=bool)
     if score.ndim == plays == 1:  # usually online

@@ -57,14 +57,14 @@ def check_changeable(policy: Policy, label: str) -> None:
 def lasting(policy: Policy, rounds: int) -> float:
     """A, the largest advance of an arm, in plays, that outlasts a change of its promise after so many rounds.
 
-    That is what one decision can give, so that an arm with a larger promise does not wait long. By chance no arm waits
-    for what it is ahead, so all of it lasts.
+    That is what one decision can give, so that an arm with a larger promise does not wait long. Where promises are kept
+    by chance no arm waits for being ahead, so all of it lasts.
     """
     return policy.hold.longest(rounds + 1) if policy.repays else np.inf
 
 
 class Promising(Protocol):
-    """What makes promises: a `Policy`, or a page of the books of a run."""
+    """What makes promises: a `Policy`, or a record of what is promised in a simulated run."""
 
     @property
     def fractions(self) -> Array | None:
@@ -97,7 +97,7 @@ def settle(
     moved: Sequence[int] = (),
     ahead: Array | float = 0.0,
 ) -> Settlement:
-    """Begin the promises that are others with the next round, in place, with what is carried of what was owed."""
+    """Begin promises that have changed with the next round, in place, with what is carried of what was owed."""
     arms = state.arms
     anew = np.zeros(arms, dtype=bool)
     anew[list(moved)] = True

@@ -42,7 +42,7 @@ def glr(sums: Array, counts: Array, total: Array, number: Array) -> Array:
 
 
 def threshold(number: Array, delta: float) -> Array:
-    """``β(n, δ) = ln(3 n sqrt(n)/δ)``, which the statistic exceeds at some n with probability δ if nothing changes.
+    """``β(n, δ) = ln(3 n sqrt(n)/δ)``: to be exceeded at some n with probability δ at most if nothing changes.
 
     This is the form used in practice; the proven one is larger by a factor that goes to 1 as δ goes to 0. In 500 runs
     of 3000 Bernoulli rewards it was exceeded in 1.8% (mean 0.5) and 0.8% (mean 0.1) with δ = 0.1, in none with
@@ -63,8 +63,9 @@ class SinceLastChange(Evidence):
 
     A departure from the paper, which looks at every s and remembers every reward: the sums up to at most ``points``
     moments are kept, so that the state does not grow. When a moment must go it is the one whose neighbours are closest
-    in their distance to now, in proportion; so moments lie the denser the nearer they are to now. A change is found
-    slightly later for that (by 7% of the delay, of 0.5 to 0.7 after 3000 rewards), never falsely.
+    in their distance to now, in proportion; so moments lie the denser the nearer they are to now. So a change is
+    found a little later (7% of the delay for a mean that goes from 0.5 to 0.7 after 3000 rewards), and false alarms
+    are no more likely.
 
     Args:
         evidence: what to believe of rewards that have not arrived.
@@ -190,7 +191,7 @@ def _remember(
         gone, where = (lanes[full], at[full]), np.arange(points - 1)
         age = number[full][:, np.newaxis] - counts[gone[0], :, gone[1]]  # descending, > 0 but for the last
         older = np.concatenate([number[full][:, np.newaxis], age[:, :-2]], axis=1)
-        # Each of the others may go, but the last one, from its neighbours' distance to now, in proportion.
+        # All but the last moment may go; the ratio of its neighbours' distances to now says which does.
         least = (older / np.maximum(age[:, 1:], 0.5)).argmin(axis=1)
         source = where + (where >= least[:, np.newaxis])
         for table in (counts, sums):

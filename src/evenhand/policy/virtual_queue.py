@@ -95,7 +95,7 @@ class VirtualQueue(Fairness):
     def allowance(self, arms: int, rounds: int, plays: int) -> float:
         """``K (1 + η w (1 + sqrt(2 ln t)))``: what a queue must outweigh is no more than the largest score.
 
-        Of an η that follows the scores the least that it can be, ``K (1 + c)``; `allowed` knows the scores.
+        For an η that follows the scores it is the least possible, ``K (1 + c)``; `allowed` knows the scores.
         """
         if isinstance(self.eta, str):
             return arms * (1.0 + spreads(self.eta, rounds))
@@ -144,9 +144,7 @@ class VirtualQueue(Fairness):
         return super().advance(memory, plays, rounds)
 
     def claim(self, score: Array, state: State) -> Ranking:
-        """The queue and the score, weighed; weights count rewards in the user's unit, of which the scale leaves the
-        smallest out.
-        """
+        """The queue and the score, weighed; weights multiply rewards in the user's unit, so its lower end is added."""
         if isinstance(self.eta, str):
             return self._by_spread(np.clip(score, 0.0, 1.0), state, state.fairness.eta(self.eta, state.clock))
         if state.unit is not None and self.weights.shape[-1] > 1:

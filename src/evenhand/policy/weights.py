@@ -42,7 +42,7 @@ def mean_weight(logs: Array, arms: int, scale: float = 1.0) -> Array:
 
 
 def grown(log: Any, rate: float, credit: Any, propensity: Any) -> Any:
-    """The logarithm of the weight of an arm that was chosen."""
+    """The logarithm of a chosen arm's weight, with its credit."""
     return log + rate * credit / propensity
 
 

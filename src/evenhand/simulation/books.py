@@ -38,7 +38,7 @@ class Page:
 
     @property
     def caps(self) -> Array:
-        """(arms,) or (1,), the largest shares."""
+        """(arms,) or (1,), the caps."""
         return self.promised.caps
 
     @property
@@ -79,7 +79,7 @@ class Line(NamedTuple):
     """Promises of one kind since they began; (lanes, promises) each."""
 
     plays: Array
-    missing: Array  # or above a largest share; negative where there is room; what waits where an account rests
+    missing: Array  # plays missing, or above a cap; negative where there is room; what waits where an account rests
     rounds: Array
 
 
@@ -131,14 +131,14 @@ class Books:
         return due, paid, (self._rounds + line.rounds * running).max(axis=0)
 
     def bound(self, place: int, arms: Sequence[int], cap: bool) -> tuple[Array, Array, Array]:
-        """The same of a promise to a group, or to an arm after the groups, since it began: (lanes, 1), and (1,)."""
+        """As `shares`, of a promise to a group, or to an arm after the groups, since it began: (lanes, 1), and (1,)."""
         kind, groups = (1 if cap else 0), len(self.page.groups)
         line, at = (self.lines()[2 + kind], place) if place < groups else (self.lines()[kind], arms[0])
         paid, missing = line.plays[:, [at]], line.missing[:, [at]]
         return paid + (-missing if cap else missing), paid, line.rounds[:, at].max(keepdims=True)
 
     def lines(self) -> tuple[Line, ...]:
-        """What was promised of each kind: shares of arms, their largest shares, and the same of groups."""
+        """What was promised of each kind: shares and caps of arms, then shares and caps of groups."""
         state, caps, groups = self._state, self.page.caps, self.page.groups
         bounds, of_groups = state.fairness, state.tally.pulls @ membership(groups, state.arms)
         floors, ceilings = floors_of(groups), caps_of(groups)

@@ -45,7 +45,7 @@ def measure(cls: type[M]) -> type[M]:
 
 
 def by_sums(metric: Metric) -> bool:
-    """Whether a metric is one of these and takes its values from sums, without a look at single rounds."""
+    """Whether a metric is one of `MEASURES` and takes its values from sums, without a look at single rounds."""
     return MEASURES.get(metric.name) is metric and type(metric).see is Metric.see
 
 
@@ -85,7 +85,7 @@ class _OfAnyPromises(Metric):
     """A metric of promised fractions, of all rounds or of a segment."""
 
     def applies(self, baseline: Baseline) -> bool:
-        """Where either is promised."""
+        """Where shares of all rounds or of a segment are promised."""
         return baseline.fractions is not None or baseline.within is not None
 
 

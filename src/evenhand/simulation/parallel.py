@@ -91,7 +91,7 @@ def metered() -> Iterator[list[float]]:
 
 @cache
 def end_with(parent: int) -> None:
-    """End this process, if that one has started it, when that one, which waits for its results, has been killed."""
+    """End this process when its parent, which waits for its results, has been killed; not if another one started it."""
 
     def watch() -> None:
         while os.getppid() == parent:

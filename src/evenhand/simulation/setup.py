@@ -1,5 +1,4 @@
-"""A simulation ready to run, as a configuration file or a result file describes it; written as plain JSON values and
-read back."""
+"""A simulation ready to run, as a configuration or result file describes it, and its plain JSON values."""
 
 from __future__ import annotations
 

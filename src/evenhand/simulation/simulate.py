@@ -181,7 +181,7 @@ complete(simulate, described(compare))
 
 
 def _check_size(horizon: int, lanes: int, seed: int, jobs: int) -> None:
-    """Refuse numbers that are none."""
+    """Refuse sizes of a run that are out of range."""
     validate.whole("horizon", horizon, high=validate.MOST)
     validate.whole("lanes", lanes, high=validate.MOST)
     validate.whole("seed", seed, low=0)
@@ -308,7 +308,7 @@ def _run(
 
 
 def _counted(policy: Policy, state: State, world: World, rng: np.random.Generator) -> Array:
-    """The plays that are counted, of which a free start, which is made here, is not one."""
+    """The plays that are counted; those of a free start, which is made here, are not."""
     if not policy.schedule.traits.free:
         return state.tally.pulls
     plays = np.zeros_like(state.tally.pulls)
@@ -463,7 +463,7 @@ def _check_memory(checkpoints: int, lanes: int, arms: int, policies: int, measur
 
 
 def streams_of(seed: np.random.SeedSequence) -> tuple[np.random.SeedSequence, np.random.SeedSequence]:
-    """Streams for the environment and the policy, from the block's key: the same for every policy."""
+    """Streams for the environment and the policy, from a strand's key: the same for every policy."""
     base = np.random.SeedSequence(seed.entropy, spawn_key=seed.spawn_key)
     outside, inside = base.spawn(2)
     return outside, inside

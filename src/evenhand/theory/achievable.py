@@ -31,8 +31,7 @@ class UnknownDistribution(EvenhandError):
 
 
 def inclusion_of(plays: int, availability: Availability, arms: int) -> Inclusion:
-    """The function from a priority (arms,) to each arm's probability of being among the m available arms of highest
-    priority.
+    """From priorities (arms,) to the chance of each arm to be among the m available arms of highest priority.
 
     Arms of priority 0 or less never play.
     """

@@ -205,9 +205,7 @@ def _largest(values: Array, plays: int, available: Mask | None) -> Array:
 def _with_availability(
     shape: tuple[int, ...], chances: Array, availability: Availability
 ) -> tuple[NDArray[np.intp], Array, Mask]:
-    """The law of contexts, by their places, and available arms: exact where both can be listed, else with drawn sets
-    of arms.
-    """
+    """The law of contexts, by their places, and available arms: exact where both can be listed, else by drawn sets."""
     number, arms = shape
     rows = np.arange(number)
     if not availability.traits.sleeping:

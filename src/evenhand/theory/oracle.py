@@ -254,8 +254,7 @@ def _price_limit(gains: Array) -> Array:
 def _reduced(
     gains: Array, fractions: Array, plays: int, sets: Mask, chance: Array, penalties: Array | None = None
 ) -> Optimum:
-    """The program in y_{Z,i}; with penalties also in the missing shares s_i, ``x_i + s_i ≥ r_i`` at a price of A_i
-    each."""
+    """The program in y_{Z,i}; with penalties also in missing shares s_i at a price of A_i, ``x_i + s_i ≥ r_i``."""
     from scipy.optimize import linprog  # slow to import, and not every run needs it
     from scipy.sparse import coo_array, hstack, vstack
 

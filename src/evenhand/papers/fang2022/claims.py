@@ -124,7 +124,7 @@ class Frontier:
 
     @classmethod
     def of(cls, run: CompletedRun, name: str) -> Frontier:
-        """That of the policies of a grid, by their common name."""
+        """The frontier of the policies of a grid, by their common name."""
         every = cls.everywhere(run, name)
         missing, earned = every.unfairness.mean(axis=1), every.reward.mean(axis=1)
         order = np.lexsort((-earned, missing))  # more reward first, where unfairness is the same

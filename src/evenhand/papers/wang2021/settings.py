@@ -94,7 +94,7 @@ def _of_rounds(parts: Sequence[str]) -> tuple[PaperClaim, ...]:
 
 
 def _against_others(parts: Sequence[str], others: Sequence[str]) -> tuple[PaperClaim, ...]:
-    """The same of rules of ODAAF that the paper does not run there."""
+    """What is claimed of rules of ODAAF that the paper does not run there."""
     return (
         ours(
             "ARS-UCB with f(k) = k² and α = 4 significantly outperforms ODAAF's other variants, which know the mean "

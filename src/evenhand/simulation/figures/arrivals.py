@@ -50,7 +50,7 @@ def delays(
         An ordinary figure of matplotlib, with two panels.
 
     Raises:
-        EvenhandError: a model has no distribution of delays, a world has no delays, or there is no such width.
+        EvenhandError: a model has no distribution of delays, no reward is late, or there is no such width.
 
     Example:
         >>> from evenhand.delays import Geometric, PacketLoss

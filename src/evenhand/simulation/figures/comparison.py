@@ -71,7 +71,7 @@ def frontier(
     policies; of several simulations, which may differ in their lanes, it is as it was earned.
 
     Args:
-        results: of one simulation or several of the same world.
+        results: of one simulation or several in the same environment.
 
     Returns:
         An ordinary figure of matplotlib; whiskers are 95% intervals of the means over lanes.

@@ -49,7 +49,7 @@ SMALL |= {"mathtext.fontset": "stix"}
 
 
 def look(place: int, points: int, log: str = "") -> dict[str, Any]:
-    """Colour, dashes and sparse markers of the curve at a place, counted from 0; two on each other both show."""
+    """Colour, dashes and sparse markers of the curve at a place, counted from 0; curves on each other both show."""
     step = max(min(points, 3), points // 8)
     # On a logarithmic axis markers are spread by distance: rounds that are evenly spread are not so there.
     by_distance = (0.02 * (place % 6), 0.14)

@@ -189,7 +189,7 @@ HARD_THRESHOLD_UCB = Bound(
     ),
     holds_if=_CLASSIC,
 )
-#: Of no registered algorithm: at ARS-UCB's own exploration of 4 it never holds.
+#: No registered algorithm has this bound: at ARS-UCB's own exploration of 4 it never holds.
 ARS_UCB = Bound(
     measure="composite_regret",
     source="Wang et al. 2021, Theorem 1",
