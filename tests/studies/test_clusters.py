@@ -43,6 +43,17 @@ def test_parts_of_ones_own_travel_and_a_deadly_one_costs_only_itself(config: dic
     pd.testing.assert_frame_equal(results.lanes("reward"), sweep(config, AXES).lanes("reward"))
 
 
+def test_a_worker_that_is_back_late_is_not_given_up(config: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a busy machine, where workers are back after Dask's 15 s: here they would have a hundredth of one."""
+    import dask.config
+
+    monkeypatch.setattr(pool, "DESERTED", 20.0)
+    config["policies"][1] = {"label": "deadly", "algorithm": "own_part:deadly"}
+    with dask.config.set({"distributed.deploy.lost-worker-timeout": "10 ms"}):
+        results = sweep(Study.of(config, AXES, folder=Path(__file__).parent), backend="dask", jobs=2)
+    assert [failure["policy"] for failure in results.failures.values()] == ["deadly"]
+
+
 @contextmanager
 def dask_cluster(folder: Path, workers: int) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
     """A scheduler and workers as processes: the address, and the workers."""

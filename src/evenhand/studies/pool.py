@@ -187,6 +187,7 @@ def _processes(address: str, jobs: int) -> Iterator[Workers]:
 @contextmanager
 def _dask(address: str, jobs: int) -> Iterator[Workers]:
     """A Dask cluster, which runs a task anew whose worker ended."""
+    import dask.config
     from distributed import Client, LocalCluster
 
     own = None
@@ -213,8 +214,11 @@ def _dask(address: str, jobs: int) -> Iterator[Workers]:
         job: Job = client.submit(_run, work, pure=False)
         return job
 
+    # Dask gives up a worker of its own that is not back after 15 s, as on a busy machine: soon there would be none.
+    lasting = dask.config.set({"distributed.deploy.lost-worker-timeout": f"{DESERTED} s"})
     try:
-        yield Workers(submit, 2 * max(1, sum(client.nthreads().values())), check)
+        with lasting:
+            yield Workers(submit, 2 * max(1, sum(client.nthreads().values())), check)
     finally:
         client.close()
         if own is not None:
