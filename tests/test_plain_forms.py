@@ -104,7 +104,11 @@ def test_a_policy_is_given_in_every_form_in_every_place(form: str, place: str) -
     assert plain(made.index) == plain(UCB())
     assert isinstance(made.fairness, DeficitFirst)
     assert np.broadcast_to(made.fairness.fractions, 2).tolist() == [0.1, 0.1]
-    eh.check_policy(FORMS["with names of kinds"], 2)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_policy_is_checked_in_every_form(form: str) -> None:
+    eh.check_policy(FORMS[form], 2)
 
 
 @pytest.mark.parametrize("place", TAKES_A_POLICY)

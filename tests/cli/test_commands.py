@@ -40,10 +40,11 @@ CALLS: dict[str, tuple[list[str], set[str]]] = {
 }
 
 
-#: Makes a call in a copy of this process, which has loaded what every command needs.
+#: Makes a call in a copy of this process, which has loaded what every command needs, and what these all may load.
 CODE = """
 import os, sys
 from evenhand.cli.main import run
+{first}
 for call in {calls!r}:
     print(flush=True)
     if not os.fork():
@@ -56,9 +57,9 @@ for call in {calls!r}:
 """
 
 
-def loads(folder: Path, *calls: list[list[str]]) -> list[set[str]]:
-    """The packages that are loaded after each of some series of calls."""
-    command = [sys.executable, "-c", CODE.format(calls=calls)]
+def loads(folder: Path, *calls: list[list[str]], first: str = "") -> list[set[str]]:
+    """The packages that are loaded after each of some series of calls, and after some code before all of them."""
+    command = [sys.executable, "-c", CODE.format(calls=calls, first=first)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=True)
     lines = [line for line in done.stdout.splitlines() if line.startswith("loaded ")]
     return [{name.partition(".")[0] for name in line.split()} for line in lines]
@@ -78,7 +79,11 @@ def test_help_loads_nothing_that_a_command_needs(tmp_path: Path) -> None:
     assert not after & ALL
 
 
-def test_a_command_loads_what_it_needs(tmp_path: Path) -> None:
-    after = loads(tmp_path, *([[name, *arguments]] for name, (arguments, _) in CALLS.items()))
-    for name, packages, (_, unneeded) in zip(CALLS, after, CALLS.values(), strict=True):
+@pytest.mark.parametrize("numerical", [True, False])
+def test_a_command_loads_what_it_needs(numerical: bool, tmp_path: Path) -> None:
+    """Commands that may load NumPy begin with the policies, which most of them need, and load them once."""
+    calls = {name: call for name, call in CALLS.items() if ("numpy" not in call[1]) == numerical}
+    first = "import evenhand.algorithms, scipy.stats" if numerical else ""
+    after = loads(tmp_path, *([[name, *arguments]] for name, (arguments, _) in calls.items()), first=first)
+    for name, packages, (_, unneeded) in zip(calls, after, calls.values(), strict=True):
         assert not packages & unneeded, f"evenhand {name}"

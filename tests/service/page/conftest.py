@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, expect, sync_playwright
+from playwright.sync_api import Browser, Page, expect, sync_playwright
 
-from tests.service.browsing import chromium, visit
+from tests.service.browsing import chromium, page_of, visit, visit_again
 from tests.service.databases import PATIENCE, until
 from tests.service.page.reading import Visiting, audit, change, decide, make, reward
 from tests.service.running import Launcher, Server
@@ -32,9 +31,17 @@ def server(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> Iter
         yield running
 
 
+@pytest.fixture(scope="package")
+def tab(browser: Browser) -> Iterator[Page]:
+    """The page that most tests share, one after the other."""
+    with page_of(browser) as page:
+        yield page
+
+
 @pytest.fixture
-def visiting(browser: Browser, server: Server) -> Visiting:
-    return partial(visit, browser, server.url)
+def visiting(browser: Browser, tab: Page, server: Server) -> Visiting:
+    """Visits the service in the page that tests share, or, with options of the browser, in one of its own."""
+    return lambda **own: visit(browser, server.url, **own) if own else visit_again(tab, server.url)
 
 
 @pytest.fixture(scope="package")

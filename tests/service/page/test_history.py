@@ -167,7 +167,8 @@ def test_mean_rewards_wait_for_the_zeros_of_their_rounds(server: Server, visitin
 
     def answer(route: Route) -> None:
         given = route.fetch()
-        route.fulfill(response=given, body=json.dumps(given.json() | {"history": past, "time": past["times"][-1]}))
+        body = given.json() if given.status == 200 else {}
+        route.fulfill(response=given, body=json.dumps(body | {"history": past, "time": past["times"][-1]}))
 
     with visiting() as seen:
         seen.page.route("**/audit*", answer)

@@ -46,13 +46,13 @@ def test_what_has_not_changed_is_not_sent_again(server: Server, visiting: Visiti
         expect(cell(page, "tea", "plays")).to_have_text("0")
 
 
-def test_a_page_in_the_background_asks_for_nothing(server: Server, visiting: Visiting) -> None:
+def test_a_page_in_the_background_asks_for_nothing(browser: Browser, server: Server) -> None:
     make(server, "hidden", ["tea", "coffee"])
     turn = """hidden => {
         Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
         document.dispatchEvent(new Event('visibilitychange'));
     }"""
-    with visiting() as seen:
+    with visit(browser, server.url) as seen:
         seen.page.clock.install()
         page = seen.open("hidden")
         page.evaluate(turn, True)

@@ -354,11 +354,11 @@ def test_more_arms_than_are_loaded_at_first(server: Server, visiting: Visiting) 
         assert names_in_sight(page)[:2] == ["item 249", "item 0"]
 
 
-def test_hostile_names(server: Server, visiting: Visiting) -> None:
+def test_hostile_names(browser: Browser, server: Server) -> None:
     make(server, "hostile", HOSTILE, dict.fromkeys(HOSTILE, 0.05))
     decide(server, "hostile", 60, [name for name in HOSTILE if name != HOSTILE[0]])
     reward(server, "hostile", decide(server, "hostile", 50))
-    with visiting() as seen:
+    with visit(browser, server.url) as seen:
         dialogs: list[str] = []
         seen.page.on("dialog", lambda dialog: dialogs.append(dialog.message))
         page = seen.open("hostile")
