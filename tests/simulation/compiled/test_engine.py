@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -469,7 +468,7 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
     """The seconds of a process that has not compiled anything yet."""
     monkeypatch.setattr(engines, "_loaded", set())
     monkeypatch.setattr(engines, "_seconds", dict.fromkeys(engines._seconds, 0.0))
-    monkeypatch.setattr(engines, "_kept", lambda loop: False)
+    monkeypatch.setattr(engines, "is_kept", lambda loop: False)
     return engines._seconds
 
 
@@ -489,33 +488,9 @@ def test_it_starts_earlier_where_it_was_compiled_before(
     fresh[engines.BOUNDS] = engines.PAYS_KEPT
     played(monkeypatch, "auto", ucb1(), WORLDS["awake"])
     assert not blocks
-    monkeypatch.setattr(engines, "_kept", lambda loop: loop == engines.BOUNDS)
+    monkeypatch.setattr(engines, "is_kept", lambda loop: loop == engines.BOUNDS)
     played(monkeypatch, "auto", ucb1(), WORLDS["awake"])
     assert blocks
-
-
-@pytest.mark.parametrize("given", ["", "elsewhere"])
-def test_it_looks_for_what_was_compiled_where_numba_keeps_it(
-    given: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from numba.core import caching
-
-    from evenhand.simulation.compiled import kernel
-
-    folder = str(tmp_path / given) if given else ""
-    monkeypatch.setattr("numba.core.config.CACHE_DIR", folder)
-    monkeypatch.setenv("NUMBA_CACHE_DIR", folder)
-    implementation: Any = caching.CompileResultCacheImpl
-    place = implementation(kernel.play_by_bounds.py_func)
-    assert str(engines._cache()) == place.locator.get_cache_path()
-    if given:
-        engines._kept.cache_clear()
-        assert not engines._kept(engines.BOUNDS)
-        (engines._cache() / f"{place.filename_base}.nbi").touch()
-        engines._kept.cache_clear()
-        assert engines._kept(engines.BOUNDS)
-        assert not engines._kept(engines.PLAIN)
-    engines._kept.cache_clear()
 
 
 def test_each_loop_has_to_pay(monkeypatch: pytest.MonkeyPatch, blocks: list[int], fresh: dict[str, float]) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.util
 import os
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +26,7 @@ from evenhand.environment.world import AVAILABLE, DRAWN_AHEAD, LATE, REWARDS, St
 from evenhand.policy.composition import Policy
 from evenhand.policy.rules import PolicyRules
 from evenhand.simulation.compiled import rules
+from evenhand.simulation.compiled.kept import is_kept
 from evenhand.simulation.interrupts import interrupts_wait
 from evenhand.simulation.measures import (
     MEASURES,
@@ -57,8 +56,8 @@ BY_MERIT = (RewardRegret.name, FairnessRegret.name)
 ROUND, ARM = 40_000, 60
 #: Seconds of NumPy from which on compiling pays.
 PAYS = 10.0
-#: Seconds from which on it pays to load what was compiled before.
-PAYS_KEPT = 1.0
+#: Seconds from which on it pays to load what was compiled before, which takes about as long.
+PAYS_KEPT = 0.5
 #: Rounds of all strands in which late rewards can be due, at most.
 ROOM = 50_000_000
 #: The longest random delay of anonymous sums, in rounds.
@@ -99,7 +98,7 @@ def engine(
     if choice == "auto" and not _pays(loop, world):
         return None
     if loop not in _loaded:
-        if not _kept(loop):
+        if not is_kept(loop):
             tick(COMPILING)
         with interrupts_wait():  # what is tried is compiled
             from evenhand.simulation.compiled.trusted import trusted
@@ -322,20 +321,7 @@ def _installed(choice: str) -> bool:
 def _pays(loop: str, world: World) -> bool:
     """Whether compiling a loop pays, with all that it could have played before in this process."""
     _seconds[loop] += world.horizon * (ROUND + world.lanes * world.environment.arms * ARM) * 1e-9
-    return _seconds[loop] >= (PAYS_KEPT if _kept(loop) else PAYS) or loop in _loaded
-
-
-@cache
-def _kept(loop: str) -> bool:
-    """Whether something like a loop has been compiled on this machine."""
-    return any(_cache().glob(f"kernel.*.{loop}-*.nbi"))
-
-
-def _cache() -> Path:
-    """Where Numba keeps what it has compiled of the loops, which Numba itself would take half a second to say."""
-    given, here = os.environ.get("NUMBA_CACHE_DIR"), Path(__file__).parent.absolute()
-    digest = hashlib.sha1(str(here).encode(), usedforsecurity=False).hexdigest()
-    return Path(given) / f"{here.name}_{digest}" if given else here / "__pycache__"
+    return _seconds[loop] >= (PAYS_KEPT if is_kept(loop) else PAYS) or loop in _loaded
 
 
 def _at_once(rules: PolicyRules, world: World) -> bool:

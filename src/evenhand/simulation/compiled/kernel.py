@@ -6,13 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.core.source import Root, digest_of
+from evenhand.core.source import Root
 from evenhand.simulation.compiled import rules as codes
 from evenhand.simulation.compiled.arrivals import deliver
 from evenhand.simulation.compiled.choice import FEW, by_bounds, choose_all, choose_anew
 from evenhand.simulation.compiled.earnings import earn, earn_at_once, look_back, try_rewards, wake
 from evenhand.simulation.compiled.generator import called, lasting, leap
 from evenhand.simulation.compiled.holds import begin, end_holds, go_by_plan
+from evenhand.simulation.compiled.kept import version_of
 from evenhand.simulation.compiled.scores import count_queues, learn_all, learn_bounds
 from evenhand.simulation.compiled.shares import choose_by_merit, regret
 from evenhand.simulation.compiled.weights import draw_by_weights, hear
@@ -120,6 +121,6 @@ def loop(name: str, version: str, whole: bool = False, bounds: bool = False) -> 
     return lasting(play)
 
 
-_version = digest_of(frozenset({Root(__name__, "loop")}))
+_version = version_of(Root(__name__, "loop"))
 play, play_plainly = loop("play", _version, whole=True), loop("play_plainly", _version)
 play_by_bounds = loop("play_by_bounds", _version, bounds=True)
