@@ -605,6 +605,14 @@ def test_silence_is_noticed_once_and_an_answer_is_no_silence(monkeypatch: pytest
     assert len(notices) == 1
 
 
+def test_what_is_said_twice_is_printed_once() -> None:
+    detail = "index: unknown kind 'ubc'; did you mean 'ucb'?"
+    twice = ServiceError(detail, "invalid", [Detail("body.algorithm.index", detail.removeprefix("index: "))], 422)
+    assert str(twice) == detail
+    place = Detail("body.rewards[1].reward", "must be a number")
+    assert str(ServiceError("reward must be a number", "invalid", [place], 422)).endswith(f"\n{place}")
+
+
 def test_last_error_has_what_the_service_said() -> None:
     outside = of(refusal(503, "unavailable", "the database cannot be reached"))
     with pytest.raises(

@@ -62,8 +62,8 @@ def test_chance() -> None:
         ((0, 0, 3), "It is undecided whether all three promises are kept"),
         ((1, 0, 2), "1 of 3 promises is kept and 2 are undecided"),
         ((2, 1, 0), "2 of 3 promises are kept and 1 is missed"),
-        ((2, 0, 0, 1), "2 promises are kept, 1 has not begun"),
-        ((1, 2, 0, 2), "1 promise is kept, 2 are missed, 2 have not begun"),
+        ((2, 0, 0, 1), "2 promises are kept, 1 has not been due more than a play"),
+        ((1, 2, 0, 2), "1 promise is kept, 2 are missed, 2 have not been due more than a play"),
     ],
 )
 def test_all_promises(counts: tuple[int, ...], text: str) -> None:

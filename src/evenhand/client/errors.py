@@ -35,7 +35,8 @@ class ServiceError(EvenhandError):
 
     def __str__(self) -> str:
         def said(one: Detail) -> bool:
-            return one.where.removeprefix("body.") in self.message and one.message in self.message
+            place = one.where.removeprefix("body.") if "[" in one.where else one.where.rpartition(".")[2]
+            return place in self.message and one.message in self.message
 
         return "\n".join([self.message, *(str(one) for one in self.errors if not said(one))])
 

@@ -159,12 +159,12 @@ def forecast(worst: Judgement, rounds: int) -> str:
 
 
 def of_all(kept: int, missed: int, undecided: int, waiting: int = 0) -> str:
-    """What became of all promises, as a sentence without the full stop; some may not have begun."""
+    """What became of all promises, as a sentence without the full stop; of some it may be too early to say."""
     count = kept + missed + undecided
     if waiting:
         known = ((kept, "kept"), (missed, "missed"), (undecided, "undecided"))
         parts = [f"{number:,} {_are(number)} {word}" for number, word in known if number]
-        first, *more = [*parts, f"{waiting:,} {'has' if waiting == 1 else 'have'} not begun"]
+        first, *more = [*parts, f"{waiting:,} {'has' if waiting == 1 else 'have'} not been due more than a play"]
         some, rest = first.split(" ", 1)
         return ", ".join([f"{some} {'promise' if some == '1' else 'promises'} {rest}", *more])
     if count == 1 and undecided:

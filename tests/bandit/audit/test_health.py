@@ -111,10 +111,10 @@ def test_reasons_name_caps_and_groups() -> None:
 def test_a_promise_that_has_asked_for_nothing_yet_is_not_kept() -> None:
     bandit = played(drinks())
     bandit.add("cocoa", fraction=0.1)
-    assert bandit.audit().verdict == "2 promises are kept, 1 has not begun."
+    assert bandit.audit().verdict == "2 promises are kept, 1 has not been due more than a play."
     played(bandit, "tea", "coffee", "mate", rounds=5, start=100.0)
     audit = bandit.audit()
-    assert audit.verdict == "2 promises are kept, 1 has not begun."
+    assert audit.verdict == "2 promises are kept, 1 has not been due more than a play."
     assert audit.lines[-1].verdict is None
     assert audit.lines[-1].reason.startswith("It has not been due more than a play of the 10% that it is promised.")
     played(bandit, "tea", "coffee", "mate", rounds=15, start=105.0)
@@ -122,9 +122,9 @@ def test_a_promise_that_has_asked_for_nothing_yet_is_not_kept() -> None:
     played(bandit, rounds=40, start=120.0)
     assert bandit.audit().verdict == "All 3 promises are kept."
     asleep = played(drinks(), "tea", "mate", rounds=4)
-    assert asleep.audit().verdict == "1 promise is kept, 1 has not begun."
+    assert asleep.audit().verdict == "1 promise is kept, 1 has not been due more than a play."
     alone = Bandit(["a", "b"], "fucb", fractions=[0.1, 0.0])
-    assert played(alone, "b", rounds=4).audit().verdict == "No promise has begun yet."
+    assert played(alone, "b", rounds=4).audit().verdict == "No promise has been due more than a play yet."
 
 
 def test_what_is_undecided_is_healthy_because_nothing_is_known_to_be_missed() -> None:

@@ -222,7 +222,7 @@ def check_verdict(audit: Audit) -> int:
     kept, missed, undecided = (words.count(word) for word in ("kept", "missed", "undecided"))
     text = audit.verdict
     found = re.match(r"(?:All|Both|The|(?:It|No promise is known to be missed; it) is undecided whether) ", text)
-    waits = re.match(r"(?:No promise is known to be missed; )?[\d,]+ promises? .* not begun", text)
+    waits = re.match(r"(?:No promise is known to be missed; )?[\d,]+ promises? .* not been due more than a play", text)
     assert "No promise is known to be missed" not in text or not missed
     some = re.match(r"([\d,]+) of ([\d,]+) promises? (?:is|are) kept", text)
     if waits:
@@ -234,7 +234,7 @@ def check_verdict(audit: Audit) -> int:
         for number, word in ((missed, "missed"), (undecided, "undecided")):
             said = re.search(rf"([\d,]+) (?:is|are) {word}", text)
             assert (int(said[1].replace(",", "")) if said else 0) == number
-    elif text.startswith(("No share", "The promises begin", "No promise has begun", "Nothing has been")):
+    elif text.startswith(("No share", "The promises begin", "No promise has been due", "Nothing has been")):
         assert not words
     else:
         assert found, text

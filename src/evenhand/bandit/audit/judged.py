@@ -218,7 +218,7 @@ def verdict(account: Account, found: Judged) -> str:
     text = "The promises begin with the next round" if promised else "No share is promised to any arm"
     begun = account.active & (found.shares > 0.0) & (account.rounds_promised > 0)
     if account.owed_within or (begun & _not_yet(account)).any():  # the next round may be in no such segment
-        text = "No promise has begun yet"
+        text = "No promise has been due more than a play yet"
     if kept + missed + undecided:
         text = of_all(kept, missed, undecided, _waits(account, found))
         if undecided == kept + missed + undecided and worst is not None and not worst.by_rule:
@@ -231,7 +231,7 @@ def verdict(account: Account, found: Judged) -> str:
 
 
 def _waits(account: Account, found: Judged) -> int:
-    """How many promises have not begun."""
+    """How many promises are not judged, as at most a play was due."""
     if account.rates is not None or account.merit is not None:
         return 0
     promised = np.count_nonzero(account.active & (found.shares > 0.0))

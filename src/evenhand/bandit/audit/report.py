@@ -28,7 +28,7 @@ from evenhand.messages.lines import BoundLine, Line
 SHOWN = 200  # rows of a table
 NAMED = 20  # promises that have ended, and of those that are not kept the ones that are explained
 URGENCY = ("missed", "undecided", None, "kept")
-NOT_YET = "not yet begun"
+NOT_YET = "too early to say"
 TEXTS = ("verdict", "why", "note", "the first is", "does the interval hold?", "members")  # heads of texts
 LOW, HIGH = "at least (95%)", "at most (95%)"
 MEANS = "mean reward of all plays so far; line: 95% interval"

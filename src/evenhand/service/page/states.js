@@ -26,7 +26,7 @@ export function standing(line, cap, groups, within) {
 const RANKS = { missed: 0, undecided: 1, kept: 3 };
 
 // Where to look first: missed promises, then those of which nobody can tell and estimates not to be trusted; those that
-// are kept or not yet begun, and without a promise, stay in their order.
+// are kept or cannot be judged yet, and without a promise, stay in their order.
 export function urgency(line, ...bounds) {
   if (line.retired) return 5;
   const ranks = [line, ...bounds].map((one) => RANKS[one?.verdict] ?? 4);
@@ -42,7 +42,7 @@ export function urgent(lines, rank) {
 
 const LOOKS = { kept: 'good', undecided: 'plain', missed: 'bad' };
 export const word = ({ verdict, standing }) =>
-  verdict === null ? { state: 'plain', text: 'not yet begun' } : { state: LOOKS[verdict], text: standing };
+  verdict === null ? { state: 'plain', text: 'too early to say' } : { state: LOOKS[verdict], text: standing };
 
 // Every play is pending, received or lost, but for algorithms that take totals, which name no arm.
 export const takesTotals = (lines) =>
