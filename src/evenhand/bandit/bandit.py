@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from inspect import isfunction
 from typing import TYPE_CHECKING, Any, Literal
 
 from evenhand.bandit import decisions, history
 from evenhand.bandit import rewards as received
 from evenhand.bandit.record import Record
 from evenhand.core import validate
+from evenhand.core.descriptions import complete
 from evenhand.core.errors import EvenhandError, MissingPart, StateError
 from evenhand.messages.answers import AllocationHealth, Decision, Lease, LeaseReport, Plan, RewardStatus, Stopping
 from evenhand.messages.changes import ChangeRecord, Rename, Retire, change_of
@@ -26,6 +28,14 @@ if TYPE_CHECKING:
 
 
 FAR = 1e15  # seconds from the epoch, beyond any clock
+#: Arguments that several methods have, whose docstrings are completed from here.
+ARGUMENTS = {
+    "arm": "its name.",
+    "now": "seconds since the epoch; None for the computer's clock.",
+    "reason": "why, for the audit.",
+    "terms": """``debt``, what becomes of owed plays: ``"carry"``, they go on; ``"cap"``, up to ``limit`` plays or
+        ``limit_rounds`` of the new share; ``"forgive"``, none do. And a ``reason``, which that needs.""",
+}
 
 
 class Bandit:
@@ -152,7 +162,6 @@ class Bandit:
             arms: features of arms in this round, by arm and name, such as ``{"tea": {"price": 2.5}}``; they go before
                 those that an arm has.
             available: names of the arms that can play; None for all that are not retired.
-            now: seconds since the epoch; None for the computer's clock.
             propensities: whether to return the propensity of every available arm: exact where the policy has a closed
                 form, otherwise estimated from lanes that decide from the same state, which takes time.
 
@@ -180,7 +189,6 @@ class Bandit:
 
         Args:
             rounds: of each what is known, as `evenhand.bandit.Round`.
-            now: seconds since the epoch; None for the computer's clock.
             propensities: as in `decide`.
 
         Returns:
@@ -208,7 +216,6 @@ class Bandit:
         Args:
             decision: its id.
             rewards: by the names of arms that played in it, in your unit.
-            now: seconds since the epoch; None for the computer's clock.
 
         Returns:
             For each arm ``"accepted"``, ``"duplicate"`` or ``"late"``.
@@ -249,9 +256,6 @@ class Bandit:
     def due(self, now: float | None = None) -> bool:
         """Whether the window of a decision has passed, or the time of a lease, so that `expire` would close it.
 
-        Args:
-            now: seconds since the epoch; None for the computer's clock.
-
         Returns:
             True if `expire` would close a decision or a lease now.
         """
@@ -259,9 +263,6 @@ class Bandit:
 
     def expire(self, now: float | None = None) -> dict[str, list[str]]:
         """Close the decisions whose window has passed, and leases that are over; all that has a time does this first.
-
-        Args:
-            now: seconds since the epoch; None for the computer's clock.
 
         Returns:
             The ids of these decisions, each with the arms whose rewards are missing.
@@ -292,7 +293,6 @@ class Bandit:
             available: names of the arms that can play; None for all that are not retired.
             units: whether the arms of a round follow from a hash of a unit, such as the id of a user, so that it keeps
                 its arm; the counts are then kept on average only.
-            now: seconds since the epoch; None for the computer's clock.
 
         Returns:
             The lease, with its id, its times, and how often each arm plays in it.
@@ -332,7 +332,6 @@ class Bandit:
             rewards: by arm, at which positions it had rewards, counted from 0, and these rewards, in your unit.
             columns: of the last of these decisions, of a lease for units; at least of those that were not reported yet.
             finished: whether no more will be played; what was not reported is taken out of the account then.
-            now: seconds since the epoch; None for the computer's clock.
 
         Returns:
             What was taken of the report, and what the service knows of the lease now.
@@ -404,7 +403,6 @@ class Bandit:
 
         Args:
             change: one of `evenhand.changes`, such as ``Promise({"tea": 0.2}, reason="as agreed")``.
-            now: seconds since the epoch; None for the computer's clock.
 
         Returns:
             The arms and groups whose promise has changed. Where nothing has changed, the version stays, too.
@@ -432,7 +430,6 @@ class Bandit:
 
         Args:
             change: as of `change`.
-            now: seconds since the epoch; None for the computer's clock.
 
         Returns:
             Whether anything would change, what each arm and group would be promised, and whose promise would begin; and
@@ -457,8 +454,6 @@ class Bandit:
         """Add an arm: the change `evenhand.changes.AddArm` with these values.
 
         Args:
-            arm: its name.
-            now: seconds since the epoch; None for the computer's clock.
             **values: its ``fraction``, ``penalty``, ``weight``, ``cap``, ``rate`` or ``features``, and a ``reason``.
 
         Example:
@@ -470,24 +465,14 @@ class Bandit:
         self.change(change_of({"change": "add", "arm": arm, **values}), now=now)
 
     def retire(self, arm: str, *, reason: str = "", now: float | None = None) -> None:
-        """Retire an arm: the change `evenhand.changes.Retire`; its pending rewards are still taken.
-
-        Args:
-            arm: its name.
-            reason: why, for the audit.
-            now: seconds since the epoch; None for the computer's clock.
-        """
+        """Retire an arm: the change `evenhand.changes.Retire`; its pending rewards are still taken."""
         self.change(Retire(arm, reason=reason), now=now)
 
     def bring_back(self, arm: str, fraction: float | None = None, *, now: float | None = None, **terms: Any) -> None:
         """Bring back a retired arm with everything known of it: the change `evenhand.changes.BringBack`.
 
         Args:
-            arm: its name.
             fraction: its promised share of the rounds, in [0, 1]; None for none.
-            now: seconds since the epoch; None for the computer's clock.
-            **terms: ``debt``, what becomes of owed plays: ``"carry"``, they go on; ``"cap"``, up to ``limit`` plays or
-                ``limit_rounds`` of the new share; ``"forgive"``, none do. And a ``reason``, which that needs.
         """
         self.change(change_of({"change": "bring_back", "arm": arm, "fraction": fraction, **terms}), now=now)
 
@@ -495,10 +480,7 @@ class Bandit:
         """Give an arm another name, with its promise, its plays and its pending rewards: `evenhand.changes.Rename`.
 
         Args:
-            arm: its name.
             new_name: its name from now on.
-            reason: why, for the audit.
-            now: seconds since the epoch; None for the computer's clock.
 
         Example:
             >>> bandit = Bandit(["tea", "coffee"], "ucb1")
@@ -526,9 +508,6 @@ class Bandit:
             caps: largest shares of the rounds by arm, in [0, 1]; 1 for no limit.
             groups: tables with ``at_least``, ``at_most`` or ``exactly``, and ``arms``, by name; None ends one.
             segment: in whose rounds the shares are promised; None for all rounds.
-            now: seconds since the epoch; None for the computer's clock.
-            **terms: ``debt``, what becomes of owed plays: ``"carry"``, they go on; ``"cap"``, up to ``limit`` plays or
-                ``limit_rounds`` of the new share; ``"forgive"``, none do. And a ``reason``, which that needs.
 
         Returns:
             The arms and groups whose promise has changed.
@@ -549,7 +528,6 @@ class Bandit:
         Args:
             limit: lines at most: those of the arms furthest behind their promise first, then of those with the most
                 plays since it began. None for all, in the order of the arms.
-            now: seconds since the epoch; None for the computer's clock.
 
         Raises:
             EvenhandError: ``limit`` is less than 1.
@@ -565,7 +543,6 @@ class Bandit:
 
         Args:
             path: of the HTML file, which is replaced if it exists; it loads nothing, and prints well.
-            now: seconds since the epoch; None for the computer's clock.
 
         Raises:
             DataError: the file cannot be written.
@@ -610,7 +587,6 @@ class Bandit:
                 and when it arrives. ``"lost independently"``: it does not, nor on its arm. ``"the window is over"``,
                 with ``missing="zero"``: those that are awaited, or came late, are 0.
             confidence: with which all intervals hold, above 0 and below 1.
-            now: seconds since the epoch; None for the computer's clock.
 
         Returns:
             A difference for each pair, in the order of the arms.
@@ -649,7 +625,6 @@ class Bandit:
                 arms that never comes, so look at ``epsilon_now``.
             best: how many best arms are to be known; ``"promises"`` for those that the best shares under the promises
                 give more than their minimum; None for as many as play in a round.
-            now: seconds since the epoch; None for the computer's clock.
 
         Returns:
             The answer; printed, it is sentences.
@@ -671,9 +646,6 @@ class Bandit:
 
     def health(self, now: float | None = None) -> AllocationHealth:
         """What needs attention: promises in arrears, estimates that cannot be trusted, rewards that stay away.
-
-        Args:
-            now: seconds since the epoch; None for the computer's clock.
 
         Returns:
             A word, a sentence, and the numbers behind them.
@@ -755,6 +727,11 @@ class Bandit:
             return cls.restored(plain)
         except (MissingPart, StateError) as error:
             raise type(error)(f"{path}: {error}") from None
+
+
+for _one in vars(Bandit).values():
+    if isfunction(_one):
+        complete(_one, ARGUMENTS)
 
 
 def clock(now: float | None) -> float:

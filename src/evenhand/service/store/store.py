@@ -14,6 +14,7 @@ import numpy as np
 from sqlalchemy import Connection, bindparam, insert, select, update
 from sqlalchemy.exc import IntegrityError
 
+from evenhand.bandit.bandit import Bandit
 from evenhand.bandit.changes import planned
 from evenhand.bandit.history import as_counts, learn_counts
 from evenhand.bandit.record import Record
@@ -199,20 +200,12 @@ class Store:
 
         Args:
             name: 1 to 100 letters, digits and ``._-``, the first a letter or digit.
-            arms: their names.
             algorithm: a name of `evenhand.algorithms`, or a table for each part of a policy.
             parameters: the algorithm's.
             plays: arms that play per round.
             seed: of all randomness; None draws one.
-            window: seconds to wait for a reward; None for no limit.
-            missing: what a missing reward means; must be given with a window.
-            rewards: the smallest and the largest reward.
             start_from: the name of another allocation whose evidence the policy learns from, or counts by arm; what
                 the arms are owed, pending decisions and keys are not taken over.
-            words: the unit of rewards, and what rounds and arms are called; None for the usual words.
-            features: what is known before a decision, as the plain form of `evenhand.Features`; None for nothing.
-            arm_features: values of features that arms have, by arm and name.
-            segments: the feature by whose values rounds are counted, as `evenhand.Bandit` has it.
             api_key: id of the API key that the request was sent with, which the event names; None for none.
 
         Returns:
@@ -347,10 +340,6 @@ class Store:
         """Queue a command of an allocation; the future has its answer when its events are committed.
 
         The future raises `UnknownAllocation`, `StoreUnavailable`, or the error for which the command was refused.
-
-        Args:
-            name: of the allocation.
-            command: such as `Decide` or `Reward`.
         """
         with self._lock:
             writer = self._writers.get(name)
@@ -363,10 +352,6 @@ class Store:
 
     def run(self, name: str, command: Command[Answer]) -> Answer:
         """Run a command of an allocation, and wait for its answer.
-
-        Args:
-            name: of the allocation.
-            command: such as `Decide` or `Reward`.
 
         Raises:
             UnknownAllocation: there is no allocation of that name.
@@ -386,9 +371,6 @@ class Store:
 
     def size(self, name: str) -> tuple[int, FeatureSeconds]:
         """The number of arms of an allocation that is in memory, and the processor time that its features take.
-
-        Args:
-            name: of the allocation.
 
         Returns:
             Both; 0 if it is not in memory.
@@ -493,4 +475,9 @@ class Store:
                 self._writers.pop(name, None)
 
 
+for _one in (Store.submit, Store.run, Store.size):
+    complete(_one, {"name": "of the allocation.", "command": "such as `Decide` or `Reward`."})
+complete(
+    Store.create, described(Bandit) | {"name": "1 to 100 letters, digits and ``._-``, the first a letter or digit."}
+)
 complete(Store.plan, described(Store.create) | {"options": "further arguments of `create`."})
