@@ -55,7 +55,7 @@ def test_a_promise_is_in_trouble_when_the_page_opens_and_recovers(
         lines = {line.arm: line for line in store.run("posters", ReadAudit()).lines}
         assert lines["youth choir"].verdict == "missed"
         while now < demo.CYCLE + demo.RETURNS + 30:
-            posters.step(demo._Past(store), now)
+            posters.step(demo.Desk.of_store(store), now)
             now += 1 / demo.PACE
         assert {line.verdict for line in store.run("posters", ReadAudit()).lines if line.promised} == {"kept"}
     finally:

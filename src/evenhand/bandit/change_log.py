@@ -108,9 +108,7 @@ def change_in(
     segment: str, before: Array, after: Array, now: float, round: int, change: ChangeRecord, key: str
 ) -> Change:
     """A change of the shares that are promised in a segment, (arms,)."""
-    shares = _difference(before, after, len(after))
-    more, reason = max(len(shares) - NAMED, 0), change.reason
-    return Change(now, round, change.change, None, tuple(shares[:NAMED]), (), more, (), reason, key, segment)
+    return _change(change, now, round, None, (_difference(before, after, len(after)), [], []), key, segment)
 
 
 def change_between(
@@ -120,19 +118,23 @@ def change_between(
     shares, caps = _difference(before.fractions, after.fractions, arms), _difference(before.caps, after.caps, arms)
     old, new = ({group["name"]: group for group in policy.groups} for policy in (before, after))
     other = [name for name in {**old, **new} if old.get(name) != new.get(name)]
-    lists = shares, caps, other
-    return Change(
-        now,
-        round,
-        change.change,
-        arm,
-        tuple(shares[:NAMED]),
-        tuple(caps[:NAMED]),
-        sum(max(len(one) - NAMED, 0) for one in lists),
-        tuple(other[:NAMED]),
-        change.reason,
-        key,
-    )
+    return _change(change, now, round, arm, (shares, caps, other), key)
+
+
+def _change(
+    change: ChangeRecord,
+    now: float,
+    round: int,
+    arm: int | None,
+    moved: tuple[list[Moved], list[Moved], list[str]],
+    key: str,
+    segment: str = "",
+) -> Change:
+    """A change, with the first of the shares, caps and groups that are others, and how many more there are."""
+    shares, caps, groups = moved
+    more, named = sum(max(len(one) - NAMED, 0) for one in moved), tuple(groups[:NAMED])
+    first = tuple(shares[:NAMED]), tuple(caps[:NAMED])
+    return Change(now, round, change.change, arm, *first, more, named, change.reason, key, segment)
 
 
 def _difference(old: Array | None, new: Array | None, arms: int) -> list[Moved]:

@@ -152,7 +152,11 @@ class CountHistory(Intervals):
         times = [*(self.times[place] for place in known), latest]
         marks, places = [*filter(None, self.counts)], _of_interest(counts[0], behind)
         plays = _courses([mark.plays for mark in marks] + [counts[0]], len(names))[places]
-        rewards, sums = (_added([mark.rewards[row] for mark in marks], counts[1 + row])[places] for row in range(2))
+        since = [_courses([mark.rewards[row] for mark in marks], len(names)) for row in range(2)]
+        rewards, sums = (
+            np.column_stack([np.nancumsum(one, axis=1), now])[places]
+            for one, now in zip(since, counts[1:], strict=True)
+        )
         return History(
             tuple(rounds),
             tuple(map(moment, times)),
@@ -179,10 +183,13 @@ class CountHistory(Intervals):
         """The history that `dump` described."""
         try:
             stride, rounds, times = restored_intervals(plain)
-            counts = [None if mark is None else _mark(*mark) for mark in plain["counts"]]
+            counts = [
+                None if mark is None else Mark(_counted(mark[0]), _rewards(*mark[1:])) for mark in plain["counts"]
+            ]
             marked = _rewards(*plain["marked"])
             played = [validate.whole("a round", one, low=0) for one in plain["played"]]
-            decided, received = (_time(plain[name]) for name in ("decided", "received"))
+            last = (plain["decided"], plain["received"])
+            decided, received = (None if one is None else validate.number("a time", one) for one in last)
         except (AttributeError, KeyError, OverflowError, TypeError, ValueError) as error:
             raise StateError(f"the saved history of counts is damaged: {error}") from None
         wide = all(mark is None or len(mark.plays) == mark.rewards.shape[1] <= marked.shape[1] for mark in counts)
@@ -208,11 +215,6 @@ def _courses(marks: Sequence[Array], arms: int) -> Array:
     return courses
 
 
-def _added(since: Sequence[Array], now: Array) -> Array:
-    """(arms, marks + 1), the sums over time of what came between marks, and at last those of now."""
-    return np.column_stack([np.nancumsum(_courses(since, len(now)), axis=1), now])
-
-
 def _whole(counts: Array) -> list[int]:
     return counts.astype(np.int64).tolist()  # type: ignore[no-any-return]
 
@@ -221,22 +223,12 @@ def _plain_rewards(rewards: Array) -> list[list[Any]]:
     return [_whole(rewards[0]), np.nan_to_num(rewards[1]).tolist()]
 
 
-def _mark(plays: Sequence[object], known: Sequence[object], sums: Sequence[object]) -> Mark:
-    return Mark(np.array([_count(one) for one in plays], dtype=float), _rewards(known, sums))
-
-
 def _rewards(known: Sequence[object], sums: Sequence[object]) -> Array:
-    return np.array([[_count(one) for one in known], [validate.number("a sum", one) for one in sums]], dtype=float)
+    return np.array([_counted(known), [validate.number("a sum", one) for one in sums]])
 
 
-def _count(value: Any) -> int:
-    if validate.whole("a count", value, low=0) > LARGEST:
-        raise ValueError(f"a count is {value}")
-    return int(value)
-
-
-def _time(value: object) -> float | None:
-    return None if value is None else validate.number("a time", value)
+def _counted(values: Sequence[object]) -> Array:
+    return np.array([validate.whole("a count", one, 0, LARGEST) for one in values], dtype=float)
 
 
 SHOWN = 20  # arms in an excerpt
@@ -268,10 +260,6 @@ class DeficitHistory(Intervals):
         if self.end(round, time):
             self.largest = [float(np.fmax(*pair)) for pair in zip(self.largest[::2], self.largest[1::2], strict=True)]
             self.deficits = [_larger(*pair) for pair in zip(self.deficits[::2], self.deficits[1::2], strict=True)]
-
-    def any_promise(self) -> bool:
-        """Whether an arm had a promise in any interval."""
-        return any(deficit == deficit for deficit in self.largest)
 
     def excerpt(self, names: Sequence[str], worst: Array) -> DeficitExcerpt:
         """The history of the arms with the largest worst deficits."""
@@ -364,10 +352,6 @@ class Statistics:
         self.sums[place] += reward
         self.delays[self.count % DELAYS] = delay
         self.count += 1
-
-    def recent_delays(self) -> Array:
-        """The last delays, in seconds; at most 1000, in no order."""
-        return self.delays[: self.count]
 
     def learn(self, place: int, reward: float) -> None:
         """A reward of an arm is known."""

@@ -59,7 +59,8 @@ def lease(
         "plays": plan.plays,
         "start": plan.start,
         "step": golden_step(size),
-        "salt": salt_of(record.seed) if units else None,
+        # the same in all leases, so that a unit keeps its arm
+        "salt": int(np.random.SeedSequence([record.seed, 1]).generate_state(1)[0]) if units else None,
         "expires": now + seconds,
         "report_by": now + seconds + max(seconds, GRACE),
     }
@@ -160,11 +161,6 @@ def _rounded(expected: Array, size: int, plays: int, draw: float) -> Places:
     return counts
 
 
-def salt_of(seed: int) -> int:
-    """The salt of the hash of units: the same in all leases, so that a unit keeps its arm."""
-    return int(np.random.SeedSequence([seed, 1]).generate_state(1)[0])
-
-
 def record_lease(record: Record, facts: Mapping[str, Any], able: Available, now: float) -> Lease:
     """Record a lease, whether it was just granted or is read from a log."""
     state, size = record.state, int(facts["decisions"])
@@ -183,21 +179,12 @@ def record_lease(record: Record, facts: Mapping[str, Any], able: Available, now:
 
 def answer_of(record: Record, granted: Lease, seconds: float) -> answers.Lease:
     """A lease as it is answered."""
-    arms = zip(granted.places.tolist(), granted.counts.tolist(), strict=True)
-    return answers.Lease(
-        str(granted.first),
-        granted.first,
-        granted.size,
-        granted.plays,
-        tuple([answers.LeasedArm(record.names[place], count, count / granted.size) for place, count in arms]),
-        granted.start,
-        granted.step,
-        granted.salt,
-        seconds,
-        moment(granted.expires),
-        moment(granted.report_by),
-        record.version,
-    )
+    first, size = granted.first, granted.size
+    counts = zip(granted.places.tolist(), granted.counts.tolist(), strict=True)
+    arms = tuple([answers.LeasedArm(record.names[place], count, count / size) for place, count in counts])
+    laid = (granted.start, granted.step, granted.salt)
+    times = (seconds, moment(granted.expires), moment(granted.report_by))
+    return answers.Lease(str(first), first, size, granted.plays, arms, *laid, *times, record.version)
 
 
 def note_deficits(record: Record) -> None:

@@ -106,17 +106,13 @@ class Lease:
 
     def arms_of(self, positions: Places) -> Places:
         """(positions, plays), the places of the arms of some rounds that were reported, or are to be."""
-        return self.arms_in(self.columns_of(positions))
+        cells = self.columns_of(positions)[:, np.newaxis] + self.size * np.arange(self.plays)
+        found: Places = self.places[np.searchsorted(self._ends, cells, side="right")]
+        return found
 
     def columns_of(self, positions: Places) -> Places:
         """(positions,), their columns: step by step, or as the hashes of units gave them; all else is alike."""
         return (self.start + positions * self.step) % self.size if self.salt is None else self.columns[positions]
-
-    def arms_in(self, columns: Places) -> Places:
-        """(columns, plays), the places of the arms of columns."""
-        cells = columns[:, np.newaxis] + self.size * np.arange(self.plays)
-        found: Places = self.places[np.searchsorted(self._ends, cells, side="right")]
-        return found
 
     def entry(self, round: int, names: Sequence[str]) -> RewardRecord | None:
         """The rewards of one of its rounds; None where it was not reported."""

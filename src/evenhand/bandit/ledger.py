@@ -176,21 +176,9 @@ class Ledger:
     ) -> Entry | None:
         """Write down a promise that has ended, and how the next one begins; None where there is nothing to be said."""
         began = self.opening(flow.kind, flow.holder)
-        entry = Entry(
-            flow.kind,
-            flow.holder,
-            share or 0.0,
-            since,
-            until,
-            began.time,
-            opening.time or 0.0,
-            plays - began.returned,
-            began.carried,
-            *flow[3:],
-            began.reason,
-            began.key,
-            began.round,
-        )
+        times, made = (since, until, began.time, opening.time or 0.0), plays - began.returned
+        why = (began.reason, began.key, began.round)
+        entry = Entry(flow.kind, flow.holder, share or 0.0, *times, made, began.carried, *flow[3:], *why)
         self.openings[flow.kind, flow.holder] = opening._replace(carried=flow.carried)
         if share is None and not entry.owed and not entry.plays:
             return None

@@ -65,8 +65,9 @@ class Record:
 
             self.contexts = Contexts.of(features, arm_features, names, segments)
         if isinstance(algorithm, Policy):
-            plays = _plays_of(algorithm, plays)
-            algorithm = _table_of(algorithm, parameters)
+            if plays not in (None, algorithm.plays):
+                raise EvenhandError(f"plays = {plays}, but the policy plays {algorithm.plays}; leave plays out")
+            plays, algorithm = algorithm.plays, _table_of(algorithm, parameters)
         self.algorithm, parameters = split(algorithm, parameters, len(names))
         self.plays = 1 if plays is None else validate.whole("plays", plays)
         self.seed = validate.whole("seed", seed, low=0)
@@ -387,13 +388,6 @@ def _with_names(path: Path, names: Sequence[str]) -> Path:
         names[step] if isinstance(step, int) and step < len(names) and last in VALUES else step
         for last, step in zip(before, path, strict=False)
     )
-
-
-def _plays_of(policy: Policy, plays: int | None) -> int:
-    """Plays per round, which the policy says."""
-    if plays is not None and plays != policy.plays:
-        raise EvenhandError(f"plays = {plays}, but the policy plays {policy.plays}; leave plays out")
-    return policy.plays
 
 
 def _table_of(policy: Policy, parameters: Mapping[str, object]) -> dict[str, Any]:

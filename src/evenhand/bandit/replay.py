@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.bandit import changes, decisions, lease_rounds, rewards
-from evenhand.bandit.leases import Lease
 from evenhand.bandit.ledger import BEHIND, Promised, Stated, holder_of
 from evenhand.bandit.propensities import copied
 from evenhand.bandit.record import Record
@@ -135,7 +134,8 @@ def replay_expiry(
         if not lease_rounds.found(record, id).closed < until <= lease_rounds.found(record, id).played:
             raise StateError(f"lease {id} has no {until} rounds that wait for rewards")
     for id in returned:
-        _open_lease(record, id)
+        if not lease_rounds.found(record, id).open:
+            raise StateError(f"lease {id} has no rounds that could be returned")
     if record.missing == "zero":
         _check_features(record, [int(id) for id in closed], unlearned)
     facts = {"closed": closed, "leases": leases or {}, "returned": returned, "unlearned": unlearned}
@@ -178,13 +178,6 @@ def replay_report(record: Record, id: str, facts: Mapping[str, Any], now: float)
     if facts["finished"] and lease.size <= facts["played"]:
         raise StateError(f"lease {id} has no rounds that could be returned")
     lease_rounds.record_report(record, lease, facts, now, recorded_slots(record))
-
-
-def _open_lease(record: Record, id: str) -> Lease:
-    lease = lease_rounds.found(record, id)
-    if not lease.open:
-        raise StateError(f"lease {id} has no rounds that could be returned")
-    return lease
 
 
 def replay_change(record: Record, change: ChangeRecord, now: float, key: str = "") -> None:

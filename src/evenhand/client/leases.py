@@ -148,14 +148,11 @@ class LeasedDecisions:
         if lease.plays == 1:
             drawn = [arms[bisect_right(ends, column)] for column in columns]
         else:
-            drawn = [self._arms_in(column) for column in columns]
+            plays, names = range(lease.plays), self._arms
+            drawn = [tuple([names[bisect_right(ends, column + size * at)] for at in plays]) for column in columns]
         positions = range(first, first + count)
         decisions = zip(map(str, range(round, round + count)), positions, drawn, strict=True)
         return list(map(_filled, decisions))
-
-    def _arms_in(self, column: int) -> tuple[str, ...]:
-        size, arms, ends = self.lease.decisions, self._arms, self._ends
-        return tuple([arms[bisect_right(ends, column + size * play)] for play in range(self.lease.plays)])
 
     def reward(self, position: int, arm: str, reward: float) -> None:
         """Collect a reward of a decision, for the next report.

@@ -45,9 +45,11 @@ class Call:
 
     def request(self) -> dict[str, Any]:
         """The arguments of `httpx.Client.stream`."""
-        headers = {}
-        if self.idempotency_key is not None:
-            headers["Idempotency-Key"] = _valid_key(self.idempotency_key)
+        headers, key = {}, self.idempotency_key
+        if key is not None:
+            if not matches(IDEMPOTENCY_KEY, key):
+                raise EvenhandError(f"an idempotency key {SENTENCES[IDEMPOTENCY_KEY]}, got {key!r}")
+            headers["Idempotency-Key"] = key
         if self.body is not None:
             headers["Content-Type"] = "application/json"
         return {
@@ -197,9 +199,3 @@ def _json_value(value: Any) -> Any:
     if hasattr(value, "__attrs_attrs__") and (loaded := sys.modules.get("evenhand")):  # where parts are from
         return loaded.plain(value)
     raise TypeError(f"JSON has no {type(value).__name__}")
-
-
-def _valid_key(key: str) -> str:
-    if not matches(IDEMPOTENCY_KEY, key):
-        raise EvenhandError(f"an idempotency key {SENTENCES[IDEMPOTENCY_KEY]}, got {key!r}")
-    return key

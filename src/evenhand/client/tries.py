@@ -54,22 +54,17 @@ class Limits:
             raise EvenhandError(f"retries must be a whole number of at least 0, got {self.retries!r}")
 
 
+@dataclass(eq=False)
 class Transient(Exception):
     """A try that failed, where the next one may succeed."""
 
-    def __init__(
-        self,
-        reason: str,
-        remedy: str,
-        retry_after: float = 0.0,
-        status: int | None = None,
-        problem: Problem | None = None,
-        sent: bool = True,
-        connected: bool = True,
-    ) -> None:
-        super().__init__(reason)
-        self.reason, self.remedy, self.retry_after = reason, remedy, retry_after
-        self.status, self.problem, self.sent, self.connected = status, problem, sent, connected
+    reason: str
+    remedy: str
+    retry_after: float = 0.0
+    status: int | None = None
+    problem: Problem | None = None
+    sent: bool = True
+    connected: bool = True
 
 
 class Tries:

@@ -38,6 +38,11 @@ def harmless(text: str) -> str:
     return STEERING.sub(lambda match: repr(match[0])[1:-1], text)
 
 
+def as_sentence(clause: str) -> str:
+    """A clause as a harmless sentence, with a capital letter and a full stop."""
+    return harmless(f"{clause[:1].upper()}{clause[1:]}{'.' * (not clause.endswith('.'))}")
+
+
 def plain(name: str) -> str:
     """A name on one line, without control characters that a terminal would execute."""
     return name if name.isprintable() else repr(name)

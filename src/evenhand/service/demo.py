@@ -11,15 +11,15 @@ import sys
 import tempfile
 import time
 import webbrowser
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import count
 from threading import Event, Thread
-from typing import Any, Protocol
+from typing import Any, NamedTuple
 
 from evenhand.client import Client, ServiceError, Unavailable
-from evenhand.messages.answers import Decision
+from evenhand.messages.answers import Arm, Decision
 from evenhand.messages.words import Words
 from evenhand.service.http import run
 from evenhand.service.http.settings import Settings
@@ -31,17 +31,21 @@ NEW = 0.45  # chance to succeed of an arm that is added while one watches
 CYCLE, LEAVES, RETURNS = 180.0, 60.0, 110.0  # in each cycle of so many seconds, an arm is away between these two
 
 
-class Desk(Protocol):
-    """Who decides and takes rewards: the store, for what is past, or a client of the service."""
+class Desk(NamedTuple):
+    """Who decides and takes rewards of an allocation: the store, for what is past, or a client of the service."""
 
-    def decide(self, name: str, available: list[str] | None) -> Decision:
-        """The decision of the next round of an allocation, among all arms or those that are available."""
+    decide: Callable[[str, list[str] | None], Decision]  # among all arms, or those that are available
+    arms: Callable[[str], Iterable[Arm]]
+    reward: Callable[[str, str, Mapping[str, float]], object]
 
-    def present(self, name: str) -> list[str]:
-        """The arms of an allocation that are not retired."""
-
-    def reward(self, name: str, decision: str, rewards: Mapping[str, float]) -> object:
-        """Take the rewards of a decision."""
+    @classmethod
+    def of_store(cls, store: Store) -> Desk:
+        """Decides directly, in the times that the store is given."""
+        return cls(
+            lambda name, available: store.run(name, Decide(available=available)).decisions[0],
+            lambda name: store.run(name, ReadArms()).arms,
+            lambda name, decision, rewards: store.run(name, Reward([(decision, rewards)])),
+        )
 
 
 @dataclass
@@ -84,8 +88,9 @@ class Scene:
         while self._due and self._due[0][0] <= since:
             _, _, decision, rewards = heapq.heappop(self._due)
             desk.reward(self.name, decision, rewards)
-        gone = self.away is not None and LEAVES <= since % CYCLE < RETURNS
-        available = [arm for arm in desk.present(self.name) if arm != self.away] if gone else None
+        available = None
+        if self.away is not None and LEAVES <= since % CYCLE < RETURNS:
+            available = [one.arm for one in desk.arms(self.name) if not one.retired and one.arm != self.away]
         decided = desk.decide(self.name, available)
         if self._chance.random() < self.answered:
             arrives = since + self._chance.lognormvariate(0.0, 0.8) * self.median
@@ -128,45 +133,12 @@ def scenes() -> list[Scene]:
     ]
 
 
-class _Past:
-    """Decides directly, in the times that the store is given."""
-
-    def __init__(self, store: Store) -> None:
-        self._store = store
-
-    def decide(self, name: str, available: list[str] | None) -> Decision:
-        (decision,) = self._store.run(name, Decide(available=available)).decisions
-        return decision
-
-    def present(self, name: str) -> list[str]:
-        return [one.arm for one in self._store.run(name, ReadArms()).arms if not one.retired]
-
-    def reward(self, name: str, decision: str, rewards: Mapping[str, float]) -> object:
-        return self._store.run(name, Reward([(decision, rewards)]))
-
-
-class _Live:
-    """Asks a service."""
-
-    def __init__(self, client: Client) -> None:
-        self._client = client
-
-    def decide(self, name: str, available: list[str] | None) -> Decision:
-        return self._client.decide(name, available=available)
-
-    def present(self, name: str) -> list[str]:
-        return [one.arm for one in self._client.arms(name) if not one.retired]
-
-    def reward(self, name: str, decision: str, rewards: Mapping[str, float]) -> object:
-        return self._client.reward(name, decision, rewards)
-
-
 def fill(database: str, played: list[Scene], begun: float) -> None:
     """Create the allocations, and play the rounds up to now."""
     now = begun
     store = Store.open(database, clock=lambda: now)
     try:
-        desk = _Past(store)
+        desk = Desk.of_store(store)
         for scene in played:
             scene.create(store)
         for step in range(int(PAST * PACE)):
@@ -180,7 +152,7 @@ def fill(database: str, played: list[Scene], begun: float) -> None:
 def play(url: str, played: list[Scene], begun: float, over: Event) -> None:
     """Ask for decisions and send rewards over HTTP until it is over."""
     with Client(url) as client, suppress(Unavailable):  # the service ends first
-        desk = _Live(client)
+        desk = Desk(lambda name, available: client.decide(name, available=available), client.arms, client.reward)
         while not over.wait(1 / PACE):
             for scene in played:
                 with suppress(ServiceError):  # it was closed, or an arm was renamed

@@ -102,7 +102,7 @@ class Account:
         self.counted = None if evidence is None else evidence.counted(state)
         self.changes = None if evidence is None else evidence.changes(state)
 
-        self.delays = counts.recent_delays()  # of the last rewards received in time
+        self.delays = counts.delays[: counts.count]  # of the last rewards received in time, at most 1000, in no order
         self.pace = times.pace()  # seconds per round lately; None before the second round
         self.first = times.times[0] if times.times else None  # when the first round was decided, in seconds
         self.decided, self.rewarded = times.decided, times.received  # when the last decision and reward were
@@ -174,7 +174,7 @@ class Account:
     def deficit_history(self) -> DeficitExcerpt | None:
         """The deficits over time; None where no share was ever promised."""
         past = self._record.deficit_history
-        if not self._promised and not past.any_promise():
+        if not self._promised and np.isnan(past.largest).all():
             return None
         found = past.excerpt(self.names, self.worst)
         within = any(kind == "segment" for kind, _ in self._record.ledger.openings)  # of which this is no history

@@ -16,7 +16,7 @@ from evenhand.bandit.audit.faults import fault_of, leading
 from evenhand.bandit.audit.health import furthest, health_of, standing
 from evenhand.bandit.audit.judged import judged, verdict
 from evenhand.bandit.audit.sentences import reasons
-from evenhand.bandit.ledger import PLAY, Whole
+from evenhand.bandit.ledger import PLAY
 from evenhand.core import validate
 from evenhand.core.state import Array, Mask
 from evenhand.inference.sequences import mean_interval
@@ -124,16 +124,11 @@ def _lines(
         "learned_mean": _ratio(account.learned_sums[places], account.learned_plays[places]),
         "catch_up_seconds": np.where(np.isfinite(slowly), slowly, np.nan) * (account.pace or math.nan),
     }
-    columns |= {name: _plays(name, part[places]) for name, part in account.balance._asdict().items()}
+    for name, part in account.balance._asdict().items():  # but for numbers of promises and plays in billionths
+        columns[name] = (part if name in ("promises", "paid") else part / PLAY)[places].tolist()
     columns |= {name: _whole(part) for name, part in counts.items()}
     columns |= {name: _or_none(part) for name, part in numbers.items()}
     return tuple(Line(*row) for row in zip(*(columns[name] for name in COLUMNS), strict=True))
-
-
-def _plays(name: str, part: Whole) -> list[float] | list[int]:
-    """A part of the balance: numbers of promises and plays, and what is counted in billionths of a play."""
-    found: list[float] | list[int] = (part if name in ("promises", "paid") else part / PLAY).tolist()
-    return found
 
 
 def _whole(numbers: Array) -> list[int]:

@@ -70,14 +70,16 @@ def audit_figure(audit: Audit) -> Figure:
 def _drawn(lines: Sequence[Line], arms: int, title: str, fault: str) -> Figure:
     from matplotlib.figure import Figure
 
-    lines = _shown(lines)
+    lines = sorted(lines, key=lambda line: -(line.deficit or 0.0))[:SHOWN] if len(lines) > SHOWN else list(lines)
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(9.0, 1.7 + 0.3 * max(len(lines), ROWS)), layout="constrained")
         left, right = figure.subplots(1, 2, sharey=True)
         rows = np.arange(len(lines))
         _shares(left, lines, rows)
         _rewards(right, lines, rows)
-        left.set_yticks(rows, [_label(line) for line in lines], parse_math=False)
+        left.set_yticks(
+            rows, [_short(line.arm, LONGEST) + " (retired)" * line.retired for line in lines], parse_math=False
+        )
         spare = max(ROWS - len(lines), 0) / 2.0
         left.set_ylim(len(lines) - 0.5 + spare, -0.5 - spare)
         right.tick_params(axis="y", left=False)
@@ -91,21 +93,9 @@ def _drawn(lines: Sequence[Line], arms: int, title: str, fault: str) -> Figure:
     return figure
 
 
-def _label(line: Line) -> str:
-    """The arm's name on one short line."""
-    name = _short(line.arm, LONGEST)
-    return f"{name} (retired)" if line.retired else name
-
-
 def _short(text: str, longest: int) -> str:
     text = "".join(character if character.isprintable() else " " for character in text).strip()
     return text if len(text) <= longest else f"{text[: longest - 1]}…"
-
-
-def _shown(lines: Sequence[Line]) -> list[Line]:
-    if len(lines) <= SHOWN:
-        return list(lines)
-    return sorted(lines, key=lambda line: -(line.deficit or 0.0))[:SHOWN]
 
 
 def _shares(axes: Axes, lines: list[Line], rows: np.ndarray) -> None:

@@ -14,7 +14,7 @@ from evenhand.core.errors import number_of
 from evenhand.judgement.judge import Judgement, Verdict
 from evenhand.judgement.sentences import Case, sentence
 from evenhand.messages.answers import AllocationHealth, moment
-from evenhand.messages.audit_text import plain
+from evenhand.messages.audit_text import as_sentence, plain
 from evenhand.messages.lines import StandingAlarm
 from evenhand.messages.words import in_segment
 
@@ -32,11 +32,11 @@ def health_of(account: Account, judged: Judged, fault: str, doubts: int, closed:
     if closed:
         status, text = "closed", f"Closed after {number_of(account.rounds, 'round')}."
     elif fault:
-        status, text = "bad", _whole(fault)
+        status, text = "bad", as_sentence(fault)
     elif missed:
         status = "bad"
     elif account.fault_within:  # by frequencies that may change
-        status, text = "attention", _whole(account.fault_within)
+        status, text = "attention", as_sentence(account.fault_within)
     elif (
         (worst is not None and worst.by_rule)
         or waiting(account).size
@@ -59,11 +59,6 @@ def health_of(account: Account, judged: Judged, fault: str, doubts: int, closed:
         last_decision=None if account.decided is None else moment(account.decided),
         last_reward=None if account.rewarded is None else moment(account.rewarded),
     )
-
-
-def _whole(clause: str) -> str:
-    """A clause as a sentence."""
-    return f"{clause[0].upper()}{clause[1:]}."
 
 
 class Owing(NamedTuple):

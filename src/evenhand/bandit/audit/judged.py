@@ -137,11 +137,6 @@ def _not_yet(account: Account) -> Mask:
     return _unasked(account.since, asleep, account.balance.promises > 0, plays, account.deficits)
 
 
-def _not_yet_within(account: Account, line: BoundLine, holder: InSegment) -> bool:
-    """Whether the same is true of a promise in a segment."""
-    return bool(_unasked(line.since, line.available == 0.0, holder in account.ended_within, line.plays, line.owed))
-
-
 def _unasked(since: Any, asleep: Any, before: Any, plays: Any, owed: Any) -> Mask:
     """Whether nothing was asked of promises that began after the first round, or of arms that could never play.
 
@@ -188,7 +183,8 @@ def _of_bounds(account: Account) -> Iterator[tuple[int, Promised, Case]]:
             yield at, ("group", line.name), Case(name, line.at_least, found)
         if line.rounds and line.kind == "segment":
             within = InSegment(line.segment, account.names.index(line.name))
-            if _not_yet_within(account, line, within):
+            before = within in account.ended_within
+            if _unasked(line.since, line.available == 0.0, before, line.plays, line.owed):
                 continue
             found = _of_bound(account.keeping_within, line, line.owed, 1)
             case = Case(name, line.at_least, found, segment=plain(line.segment))

@@ -121,7 +121,7 @@ def report(audit: Audit, stopping: Stopping | None = None, differences: Sequence
     }
     tables = {head: "\n".join(filter(None, parts)) for head, parts in sections.items()}
     return html.report(
-        f"Report on {audit.name or 'an allocation'}", note, [_sentence(one) for one in said if one], tables
+        f"Report on {audit.name or 'an allocation'}", note, [text.as_sentence(one) for one in said if one], tables
     )
 
 
@@ -168,7 +168,8 @@ def _sure(audit: Audit, stopping: Stopping | None, found: Sequence[Difference]) 
     """Whether one may stop, what the intervals mean, what was learned elsewhere, mean rewards and their differences."""
     yield "<h4>May one stop?</h4>" if stopping else ""
     yield from (html.paragraph(text.harmless(one)) for one in (stopping.sentences if stopping else ()))
-    yield from (html.paragraph(_sentence(one)) for one in audit.notes() if one != text.cost(audit.cost, audit.words))
+    notes = (one for one in audit.notes() if one != text.cost(audit.cost, audit.words))
+    yield from (html.paragraph(text.as_sentence(one)) for one in notes)
     lines = sorted((one for one in audit.lines if one.estimate is not None), key=lambda one: -one.all_plays)
     yield "<h4>Mean rewards</h4>" if lines else html.paragraph("No reward of a single play is known.")
     yield html.paragraph(audit.words.say(INTERVALS + _whatever(audit))) if lines else ""
@@ -182,7 +183,7 @@ def _sure(audit: Audit, stopping: Stopping | None, found: Sequence[Difference]) 
     shown = with_best if len(found) > NAMED else found
     yield _table(audit, DIFFERENCES, shown)
     remarks = dict.fromkeys(text for one in shown for text in one.remarks)
-    yield from (html.paragraph(_sentence(audit.words.say(one))) for one in remarks)
+    yield from (html.paragraph(text.as_sentence(audit.words.say(one))) for one in remarks)
     command = f'evenhand client differences {audit.name} --assume "{REMEDY.get(audit.missing, LOST_ALIKE)}"'
     yield f"<p><code>{escape(command)}</code></p>" if remarks and audit.name else ""
     yield (
@@ -204,7 +205,7 @@ def _missing(audit: Audit) -> Iterator[str]:
     yield html.paragraph(TOTALS if made and not received + pending + lost else f"{'; '.join(parts)}.")
     low, high = audit.rewards
     limits = f"rewards are between {low:g} and {audit.words.amount(f'{high:g}')}"
-    yield html.paragraph(_sentence(f"{limits}; {_meaning(audit)}"))
+    yield html.paragraph(text.as_sentence(f"{limits}; {_meaning(audit)}"))
     if audit.delays is not None:
         half, most = (f"{audit.delays.quantiles[one]:,.3g} seconds" for one in ("0.5", "0.95"))
         last = number_of(audit.delays.count, "reward")
@@ -284,7 +285,3 @@ def _name(line: Line) -> str:
 
 def _part(share: float | None) -> str:
     return "" if share is None else percent(share)
-
-
-def _sentence(said: str) -> str:
-    return text.harmless(f"{said[:1].upper()}{said[1:]}{'.' * (not said.endswith('.'))}")

@@ -146,7 +146,8 @@ def _compared(line: Line, best: int | None, means: Means, account: Account) -> s
     name, mean = plain(account.names[best]), float(means.value[best])
     own, largest = (account.words.amount(f"{one:.3g}") for one in (line.estimate, mean))
     what = "Its mean reward over all rounds" if account.contextual else "Its mean reward"
-    if line.estimate == mean and _largest(account, means.value, mean):
+    known = means.value[account.active & ~np.isnan(means.value)]
+    if line.estimate == mean and (known <= mean + 1e-12).all():
         return f"{what}, {own}, is the largest of all."
     if line.arm == account.names[best]:
         return f"{what}, {own}, is not the largest, but its interval begins highest."
@@ -156,10 +157,6 @@ def _compared(line: Line, best: int | None, means: Means, account: Account) -> s
     sure = line.high is not None and line.high < mean
     doubt = "" if sure else ", which is within its interval, so this may change"
     return f"{what}, {own}, is below that of {name}, {largest}{doubt}."
-
-
-def _largest(account: Account, values: Array, mean: float) -> bool:
-    return bool((values[account.active & ~np.isnan(values)] <= mean + 1e-12).all())
 
 
 def _missing(line: Line, account: Account) -> str:

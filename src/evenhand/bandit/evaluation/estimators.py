@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -117,7 +117,7 @@ def limited(target: Followed, clip: float | None, estimator: str) -> Followed:
     """The target with no weight above the clip; for SWITCH such weights are 0."""
     if clip is None or not (above := target.weight > clip).any():
         return target
-    return target.with_weights(np.where(above, 0.0 if estimator == "switch" else clip, target.weight))
+    return replace(target, weight=np.where(above, 0.0 if estimator == "switch" else clip, target.weight))
 
 
 def bias_bound(used: Followed, estimator: str, limits: tuple[float, float]) -> Scores:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
@@ -148,10 +148,6 @@ class Followed:
         """The effective sample size ``(Σw)²/Σw²``, in plays."""
         squares = float(self.weight @ self.weight)
         return float(self.weight.sum()) ** 2 / squares if squares > 0.0 else 0.0
-
-    def with_weights(self, weight: Array) -> Followed:
-        """The same with other weights."""
-        return replace(self, weight=weight)
 
     def rounds(self, first: int, end: int) -> Followed:
         """Some rounds of it."""

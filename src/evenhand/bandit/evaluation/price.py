@@ -133,7 +133,8 @@ def price_of(
         curve, missed = _run(facts, curve, tables, run, count, seed)
     if facts.today is not None and promises is PROMISES and facts.today.promise not in {words for words, _ in named}:
         curve = [facts.today, *curve]
-    by_arm = _by_arm(facts, steady[-1][1])
+    columns = (facts.means, facts.low, facts.high, steady[-1][1])  # at last what more of each arm costs at the margin
+    by_arm = tuple(ArmPrice(*row) for row in zip(facts.names, *(one.tolist() for one in columns), strict=True))
     by_segment = tuple(one for words, table in named for one in facts.by_segment(words, table))
     middle = len(named) // 2
     says = [
@@ -217,12 +218,6 @@ def _by_program(facts: Facts, bounds: Bounds) -> tuple[Array, float, float, Arra
     prices = price_of_bounds(facts.means, bounds, facts.plays, facts.availability)
     by_name = dict(zip(bounds.names, prices.tolist(), strict=True))
     return shares, low, high, np.array([by_name.get(f"arm {name!r}", 0.0) for name in facts.names])
-
-
-def _by_arm(facts: Facts, duals: Array) -> tuple[ArmPrice, ...]:
-    """Of each arm what it earns, and what more of it costs at the margin."""
-    columns = (facts.means, facts.low, facts.high, duals)
-    return tuple(ArmPrice(*row) for row in zip(facts.names, *(one.tolist() for one in columns), strict=True))
 
 
 def _algorithm(policy: object) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from evenhand.core import html
 from evenhand.core.errors import number_of
 from evenhand.core.numbers import amount, percent, ranged
 from evenhand.judgement.differences import claimed, sentence
-from evenhand.messages.audit_text import harmless
+from evenhand.messages.audit_text import as_sentence, harmless
 from evenhand.messages.prices import Price
 from evenhand.messages.words import Words
 
@@ -82,4 +82,4 @@ def _number(value: float | None) -> str:
 
 
 def _said(text: str) -> str:
-    return html.paragraph(harmless(f"{text[:1].upper()}{text[1:]}{'.' * (not text.endswith('.'))}"))
+    return html.paragraph(as_sentence(text))

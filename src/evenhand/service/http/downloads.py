@@ -97,13 +97,8 @@ def as_csv(audit: Audit) -> bytes:
     writer = csv.writer(file)  # ends lines with CR LF, so that names with either are quoted
     writer.writerow(COLUMNS)
     for line in audit.lines:
-        writer.writerow([_harmless(value) for value in VALUES(line)])
+        writer.writerow([f"'{one}" if isinstance(one, str) and FORMULAS.match(one) else one for one in VALUES(line)])
     return file.getvalue().encode()
-
-
-def _harmless(value: object) -> object:
-    """A value that no spreadsheet takes for a formula."""
-    return f"'{value}" if isinstance(value, str) and FORMULAS.match(value) else value
 
 
 def as_svg(audit: Audit) -> bytes:

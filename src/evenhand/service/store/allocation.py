@@ -223,17 +223,13 @@ def loaded(connection: Connection, row: AllocationRow, name: str) -> Allocation:
         snapshot = last_snapshot(connection, row.id, row.sequence, names)
         if snapshot is not None:
             bandit, at = saved.restored(snapshot.bandit), snapshot.sequence
-            return Allocation(row.id, name, names, bandit, at, snapshot.closed, snapshot.chain, snapshot.lineage(), at)
+            versions = tuple(dict.fromkeys((*snapshot.versions, __version__)))
+            return Allocation(row.id, name, names, bandit, at, snapshot.closed, snapshot.chain, versions, at)
     except StateError as error:  # the events suffice
         LOG.warning("the snapshot of %s is damaged; replaying all events: %s", name, error)
-    return from_first_event(connection, row.id, name, names)
-
-
-def from_first_event(connection: Connection, id: int, name: str, names: tuple[str, ...]) -> Allocation:
-    """The allocation right after its first event, which created it or is its whole state."""
-    first = first_event(connection, id, name, names)
-    bandit, closed = bandit_from(first), bool(first.body.get("closed"))
-    return Allocation(id, name, names, bandit, first.sequence, closed, first.chain, (__version__,), first.sequence)
+    first = first_event(connection, row.id, name, names)
+    bandit, closed, at = bandit_from(first), bool(first.body.get("closed")), first.sequence
+    return Allocation(row.id, name, names, bandit, at, closed, first.chain, (__version__,), at)
 
 
 def first_event(connection: Connection, id: int, name: str, names: Sequence[str]) -> Event:

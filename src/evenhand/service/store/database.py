@@ -192,7 +192,9 @@ class Database:
             return
         if revision is None:
             raise EvenhandError(f"the database {self.name} is empty; `evenhand serve` creates its tables")
-        if revision in _known_revisions():
+        from alembic.script import ScriptDirectory
+
+        if revision in {script.revision for script in ScriptDirectory.from_config(_migrations()).walk_revisions()}:
             raise EvenhandError(
                 f"the database {self.name} has version {revision}, this version of Evenhand needs {HEAD}: "
                 "back it up, and run `evenhand db upgrade`"
@@ -214,19 +216,15 @@ class Database:
         """Create the tables or bring them to this version; one process at a time does, the others wait."""
         from alembic import command  # not at the top: a server starts 0.2 s sooner without it
 
-        self._create_private()
+        if not self.exists:  # for its owner only; the journals of SQLite have the permissions of its file
+            with suppress(OSError):  # which SQLite reports better
+                os.close(os.open(str(self.url.database), os.O_CREAT | os.O_RDWR, 0o600))
         config = _migrations()
         with self.transaction(writes=True) as connection:
             if self.engine.dialect.name == "postgresql":
                 connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({MIGRATION_LOCK})"))
             config.attributes["connection"] = connection
             command.upgrade(config, "head")
-
-    def _create_private(self) -> None:
-        """Create the file of SQLite, if there is none, for its owner only; its journals have the same permissions."""
-        if not self.exists:
-            with suppress(OSError):  # which SQLite reports better
-                os.close(os.open(str(self.url.database), os.O_CREAT | os.O_RDWR, 0o600))
 
 
 def owe(connection: sa.Connection, work: str) -> None:
@@ -359,12 +357,6 @@ def _migrations() -> Config:
     config = Config()
     config.set_main_option("script_location", "evenhand.service.store:migrations")
     return config
-
-
-def _known_revisions() -> set[str]:
-    from alembic.script import ScriptDirectory
-
-    return {script.revision for script in ScriptDirectory.from_config(_migrations()).walk_revisions()}
 
 
 def _read_only_address(path: str) -> str:

@@ -291,12 +291,9 @@ class KnownFeatures:
         if self.arms:
             able = {arm: {**self.arms[arm], **given.get(arm, {})} for arm in json.loads(available)}
             available = json.dumps(able)
-        return available, tuple(_cell(situation.get(name)) for name in self.names)
-
-
-def _cell(value: object) -> str | None:
-    """A value of a feature as text."""
-    return value if value is None or isinstance(value, str) else json.dumps(value)
+        return available, tuple(
+            one if one is None or isinstance(one, str) else json.dumps(one) for one in map(situation.get, self.names)
+        )
 
 
 def _known_features(database: Database, row: AllocationRow) -> KnownFeatures:

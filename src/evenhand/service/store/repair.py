@@ -230,18 +230,17 @@ def _write(path: Path, name: str, names: Sequence[str], rows: list[Any], fault: 
         raise EvenhandError(f"{path} already exists; give the path of a new file")
     lines = [
         {"format": FORMAT, "allocation": name, "arms": names} | ({"damaged": fault} if fault else {}),
-        *({field: getattr(row, field) for field in FIELDS} | _stored(row) for row in rows),
+        *(
+            {field: getattr(row, field) for field in FIELDS}
+            | ({"features": {str(round): list(one) for round, one in row.features.items()}} if row.features else {})
+            for row in rows
+        ),
     ]
     text = "".join(json.dumps(line) + "\n" for line in lines)
     try:
         write_whole(path, lambda file: file.write_text(text, encoding="utf-8"))
     except OSError as error:
         raise EvenhandError(f"the events could not be written to {path}: {error.strerror or error}") from None
-
-
-def _stored(row: Any) -> dict[str, Any]:
-    """The features that an event is about, as a line of a file has them."""
-    return {"features": {str(round): list(one) for round, one in row.features.items()}} if row.features else {}
 
 
 def _row(line: dict[str, Any]) -> SimpleNamespace:

@@ -14,7 +14,6 @@ from sqlalchemy import Connection, delete, insert, select
 
 from evenhand.bandit.saved import DAMAGE
 from evenhand.core.errors import EvenhandError, StateError
-from evenhand.core.version import __version__
 from evenhand.service.priority import PRIORITY
 from evenhand.service.store import tables
 from evenhand.service.store.arms import BANDIT, named, numbered
@@ -32,7 +31,7 @@ class Snapshot:
     chain: str
     closed: bool
     bandit: dict[str, Any]
-    versions: tuple[str, ...]
+    versions: tuple[str, ...]  # of the package that have made the states up to it
 
     def packed(self) -> bytes:
         """Compressed lines of JSON: the last one has the fields, those before it the long lists in them."""
@@ -45,10 +44,6 @@ class Snapshot:
         except TypeError:  # a seed of more than 64 bits
             lines.append(encode(fields).encode())
         return zlib.compress(b"\n".join(lines), level=1)
-
-    def lineage(self) -> tuple[str, ...]:
-        """The versions of the package that have made the states after it, if this one goes on from it."""
-        return tuple(dict.fromkeys((*self.versions, __version__)))
 
 
 _JSON = TypeAdapter(Snapshot)

@@ -218,7 +218,7 @@ class Store:
         """
         options: dict[str, Any] = {"plays": plays, "window": window, "missing": missing, "rewards": rewards}
         options |= {"words": words, "features": features, "arm_features": arm_features, "segments": segments}
-        bandit, learned = self._made(name, arms, algorithm, parameters, seed, start_from, options)
+        bandit, learned = self._made(name, arms, algorithm, parameters, seed, start_from, **options)
         try:
             return self._create(name, bandit, learned, seed is None, api_key)
         except IntegrityError:  # another process created one of that name at the same time
@@ -229,11 +229,7 @@ class Store:
         name: str,
         arms: Sequence[str],
         algorithm: str | Mapping[str, object],
-        *,
-        parameters: Mapping[str, object] | None = None,
-        seed: int | None = None,
-        start_from: str | Mapping[str, object] | None = None,
-        **options: object,
+        **options: Any,
     ) -> Plan:
         """What `create` would do with the same arguments, and write nothing.
 
@@ -253,9 +249,9 @@ class Store:
             ()
             >>> store.close()
         """
-        bandit, learned = self._made(name, arms, algorithm, parameters, seed, start_from, options)
+        bandit, learned = self._made(name, arms, algorithm, **options)
         with self.database.transaction(writes=False) as connection, isolated(self.database, name):
-            exists = _exists(connection, name, settings_of(bandit), learned, seed is None)
+            exists = _exists(connection, name, settings_of(bandit), learned, options.get("seed") is None)
         return planned(bandit.plays, bandit.arms, bandit.policy, bandit.parameters, changed=not exists)
 
     def _made(
@@ -263,10 +259,10 @@ class Store:
         name: str,
         arms: Sequence[str],
         algorithm: str | Mapping[str, Any],
-        parameters: Mapping[str, Any] | None,
-        seed: int | None,
-        start_from: str | Mapping[str, Any] | None,
-        options: Mapping[str, Any],
+        parameters: Mapping[str, Any] | None = None,
+        seed: int | None = None,
+        start_from: str | Mapping[str, Any] | None = None,
+        **options: Any,
     ) -> tuple[Record, dict[str, Any]]:
         """A new bandit, and what its first event says of the evidence that it starts from."""
         if not matches(ALLOCATION, name):
