@@ -32,6 +32,8 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     Path("gaussian.toml").write_text(
         CONFIG.replace('"bernoulli", means', '"gaussian", sd = 15, means').replace('"ucb1"', '"f_ts"\nfractions = 0.1')
     )
+    null = CONFIG.replace('"bernoulli", means = [0.8, 0.4]', r'"table", path = "a\u0000b"')
+    Path("null.toml").write_text(null)
     Path("file").write_text("not a folder")
     for ending in ("toml", "csv", "json", "parquet"):
         Path(f"bytes.{ending}").write_bytes(b"\xff\xfe\x00")
@@ -62,6 +64,7 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
         ("empty.parquet", "empty.parquet is damaged or not a Parquet file"),
         ("folder.parquet", "folder.parquet is a Parquet file, but not one that Evenhand wrote"),
         ("missing.parquet", "there is no file missing.parquet"),
+        ("null.toml", "the name of a file has a null character in it"),
     ],
 )
 def test_configurations(refused: Refused, command: str, file: str, message: str) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -186,3 +189,9 @@ def test_of_each_promise_exactly_one_sentence_is_true(case: Case) -> None:
     if found.verdict == "kept":
         assert found.behind <= found.tolerance + 1e-9
     assert (found.rounds_needed is None and found.lanes_needed is None) or found.verdict == "undecided"
+
+
+def test_an_allowance_without_end_can_be_written_and_read() -> None:
+    keeping = Keeping("count", "eta = 1e+308", allowance=lambda rounds: math.inf)
+    written = json.dumps(keeping.to_json(100), allow_nan=False)
+    assert Keeping.of_json(json.loads(written)).owed_at_most(100) == math.inf

@@ -173,6 +173,7 @@ def test_drawn_means_differ_between_lanes_and_follow_the_seed() -> None:
         ({"horizn": 3}, "unknown key 'horizn'; did you mean 'horizon'?"),
         ({"horizon": 0}, "horizon must be at least 1, got 0"),
         ({"lanes": True}, "lanes must be a whole number, got True"),
+        ({"horizon": 1e300}, "horizon must be less than or equal to 9223372036854775807, got 1"),
         ({"seed": -1}, "seed must be at least 0, got -1"),
         ({"policies": []}, "policies: there is no policy to simulate; give at least one"),
         ({"policies": [{"algorithm": "fucbb"}]}, "there is no algorithm 'fucbb'; did you mean 'fucb'?"),

@@ -81,6 +81,8 @@ def run(arguments: Sequence[str]) -> int:
     except Exception as error:
         package = ((error.name or "") if isinstance(error, ModuleNotFoundError) else "").partition(".")[0]
         message = remedy(package) if package in EXTRAS else raised_by_own(error)
+        if "embedded null byte" in str(error):  # what Python says of such a path, without it
+            message = "the name of a file has a null character in it"
         if message is None:  # a fault of Evenhand
             raise
         return _fail(message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -35,7 +36,8 @@ class Keeping:
     def to_json(self, rounds: int) -> dict[str, Any]:
         """Plain values, with what may be owed from so many rounds on."""
         grid = later(rounds) if self.keeps == "count" and self.allowance is not None else np.empty(0)
-        allowed = [[int(one), self.owed_at_most(one)] for one in grid]
+        most = map(self.owed_at_most, grid)
+        allowed = [[int(one), owed if owed < math.inf else "inf"] for one, owed in zip(grid, most, strict=True)]
         return {"keeps": self.keeps, "parameter": self.parameter, "longest": self.longest, "allowed": allowed}
 
     @classmethod

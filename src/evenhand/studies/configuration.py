@@ -13,6 +13,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 
 from evenhand.algorithms.build import Surroundings, importing_from, policies_of, surroundings_of
 from evenhand.core.errors import ConfigurationError, EvenhandError, Faults, nearest
+from evenhand.core.validate import MOST
 from evenhand.environment.world import Environment, as_environment
 from evenhand.messages.changes import From
 from evenhand.policy.composition import Policy
@@ -44,7 +45,7 @@ def _whole(value: Any) -> Any:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-Count = Annotated[int, Field(ge=1, strict=True), BeforeValidator(_whole)]
+Count = Annotated[int, Field(ge=1, le=MOST, strict=True), BeforeValidator(_whole)]
 
 
 class Config(BaseModel):
