@@ -96,14 +96,15 @@ def test_an_axis_that_changes_nothing_is_within_noise(config: dict[str, Any]) ->
 
 def test_drawn_values_are_compared_in_groups(config: dict[str, Any]) -> None:
     axes = {"eta": {"path": "policies[0].eta", "low": 1.0, "high": 1000.0, "spacing": "log"}}
-    results = sweep(config, axes, mode="random", points=20)
+    results = sweep(Study.of(config, axes, mode="random", points=20))
     assert results.choices()["settings"].tolist() == [20, 20]
     (row,) = results.effects("reward").to_dict("records")
     assert "–" in row["lowest_at"]
 
 
 def test_settings_in_a_list_have_no_effects_of_axes(config: dict[str, Any]) -> None:
-    listed = sweep(config, settings=[{"policies[0].eta": 1, "horizon": 40}, {"policies[0].eta": 5, "horizon": 60}])
+    settings = [{"policies[0].eta": 1, "horizon": 40}, {"policies[0].eta": 5, "horizon": 60}]
+    listed = sweep(Study.of(config, settings=settings))
     assert listed.effects("reward").empty
     assert listed.study.concerned == {"eta": {"eta_fucb"}, "horizon": set()}
 

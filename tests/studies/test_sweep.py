@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -220,22 +219,44 @@ def test_a_sweep_that_is_killed_loses_only_what_is_under_way(tmp_path: Path, job
     (tmp_path / "study.toml").write_text(STUDY)
     out = tmp_path / "out"
     code = f"from evenhand import sweep; sweep({str(tmp_path / 'study.toml')!r}, out={str(out)!r}, jobs={jobs})"
-    process = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
-    try:
-        _wait_for(lambda: len(Store(out).finished()) >= 2)
-    finally:
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-    _wait_for(lambda: not _members(process.pid))
+    _kill_after(2, out, code)
     kept = {path.name: path.stat().st_mtime_ns for path in (out / "units").glob("[!.]*")}
-    assert 2 <= len(kept) < 8
     found = status(out)
-    assert (found.finished, found.missing) == (len(kept), 8 - len(kept))
+    assert 2 <= found.finished < 8
+    assert found.missing == 8 - found.finished
     results = sweep(tmp_path / "study.toml", out=out)
     files = {path.name: path.stat().st_mtime_ns for path in (out / "units").iterdir()}  # also hidden ones
-    assert len(files) == 8
+    assert not [name for name in files if name.startswith(".")]
     assert {name: files[name] for name in kept} == kept
+    assert status(out).finished == 8
     pd.testing.assert_frame_equal(results.lanes(), sweep(tmp_path / "study.toml").lanes())
+
+
+@pytest.mark.slow
+def test_a_sweep_of_short_units_that_is_killed_keeps_what_was_finished(tmp_path: Path) -> None:
+    """Killed again and again while it writes files of many results each."""
+    etas = ", ".join(map(str, range(1, 1001)))
+    (tmp_path / "study.toml").write_text(STUDY.replace("3000", "3").replace("1, 2, 3, 4, 5, 6, 7, 8", etas))
+    out, seen = tmp_path / "out", set[str]()
+    code = f"from evenhand import sweep; sweep({str(tmp_path / 'study.toml')!r}, out={str(out)!r}, jobs=2)"
+    for _ in range(3):
+        _kill_after(len(seen) + 100, out, code)
+        assert seen < Store(out).finished()
+        seen = Store(out).finished()
+    results = sweep(tmp_path / "study.toml", out=out)
+    assert len(results.by_key) == 1000
+    pd.testing.assert_frame_equal(results.lanes(), sweep(tmp_path / "study.toml").lanes())
+
+
+def _kill_after(finished: int, out: Path, code: str) -> None:
+    """Kill a process of its own as soon as so many units are finished."""
+    process = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+    try:
+        _wait_for(lambda: process.poll() is not None or len(Store(out).finished()) >= finished)
+    finally:
+        process.kill()
+        process.wait()
+    _wait_for(lambda: not _members(process.pid))
 
 
 def _wait_for(condition: Any) -> None:

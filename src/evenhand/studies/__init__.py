@@ -9,7 +9,6 @@ from evenhand.core.lazy import lazy
 if TYPE_CHECKING:
     from evenhand.studies import figures as figures
     from evenhand.studies.results import SweepResults as SweepResults
-    from evenhand.studies.study import Axis as Axis
     from evenhand.studies.study import Setting as Setting
     from evenhand.studies.study import Study as Study
 else:

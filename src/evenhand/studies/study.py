@@ -41,31 +41,13 @@ class Axis:
     key: str = ""  # in the table of axes, for messages, where it is not the name
 
     def put(self, config: object, value: object) -> Any:
-        """A configuration with a value of this axis.
-
-        Args:
-            config: nested tables.
-            value: of this axis.
-
-        Returns:
-            Another configuration.
-
-        Raises:
-            ConfigurationError: the path leads nowhere.
-        """
+        """A configuration with a value of this axis."""
         for path in self.paths:
             config = put(config, steps(path), value)
         return config
 
     def draw(self, rng: np.random.Generator) -> Any:
-        """One of its values, or a number between its limits.
-
-        Args:
-            rng: random numbers.
-
-        Returns:
-            A value as it was given, or a float between ``low`` and ``high``.
-        """
+        """One of its values, or a number between its limits."""
         if self.values:
             return self.values[int(rng.integers(len(self.values)))]
         if self.spacing == "log":

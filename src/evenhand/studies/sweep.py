@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from evenhand.core.errors import EvenhandError
 from evenhand.studies.pool import Pool
@@ -24,10 +23,6 @@ def sweep(
     study: str | os.PathLike[str] | Mapping[str, object] | Study,
     axes: Mapping[str, object] | None = None,
     *,
-    settings: Sequence[Mapping[str, object]] | None = None,
-    mode: str = "full",
-    points: int | None = None,
-    draw_seed: int = 0,
     out: str | os.PathLike[str] | None = None,
     jobs: int = 1,
     backend: str = "local",
@@ -47,13 +42,9 @@ def sweep(
     Results are the same for every backend and number of processes.
 
     Args:
-        study: path of a TOML file with a section ``[sweep]``, or a configuration as nested dictionaries, whose values
-            vary along ``axes`` or are listed in ``settings``.
+        study: path of a TOML file with a section ``[sweep]``, a configuration as nested dictionaries, whose values vary
+            along ``axes`` or as its table ``sweep`` says, or a `Study`.
         axes: values by path, such as ``{"policies[0].eta": [1, 10]}``; see `Study.of`.
-        settings: a list of settings in place of axes, each a dictionary of values by path.
-        mode: ``"full"`` for all combinations, ``"paired"`` or ``"random"``.
-        points: settings that are drawn, of the mode ``"random"``.
-        draw_seed: of that draw.
         out: folder of the results; None keeps them in memory.
         jobs: processes; −1 uses every core.
         backend: ``"local"``, ``"dask"`` or ``"ray"``.
@@ -81,10 +72,9 @@ def sweep(
          {'tolerance': 5, 'policy': 'fucb', 'mean': 4.6}, {'tolerance': 5, 'policy': 'ucb1', 'mean': 15.0}]
     """
     if isinstance(study, Mapping):
-        known: dict[str, Any] = {"settings": settings, "mode": mode, "points": points, "seed": draw_seed}
-        study = Study.of(study, axes, **known) if axes or settings else Study.parse(study)
-    elif axes or settings:
-        raise EvenhandError("axes and settings belong to a configuration as dictionaries; a file has its own [sweep]")
+        study = Study.of(study, axes) if axes else Study.parse(study)
+    elif axes:
+        raise EvenhandError("axes belong to a configuration as dictionaries; a file has its own [sweep]")
     elif not isinstance(study, Study):
         study = Study.load(study)
     part = _part(shard) if shard else None

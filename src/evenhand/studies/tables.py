@@ -8,11 +8,11 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.algorithms.build import short
 from evenhand.core.errors import EvenhandError, nearest, number_of
@@ -22,7 +22,7 @@ from evenhand.inference.means import mean_and_error, student
 from evenhand.simulation.measures import MEASURES
 from evenhand.simulation.metrics import Measure
 from evenhand.simulation.results import Results
-from evenhand.simulation.setup import Setup, run_information
+from evenhand.simulation.setup import run_information
 from evenhand.simulation.verdicts import cases_of
 from evenhand.studies.packed import UnitResult
 from evenhand.studies.store import Store
@@ -31,8 +31,6 @@ from evenhand.studies.units import Builder, Unit, units_of
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from evenhand.policy.composition import Policy
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -225,14 +223,13 @@ class SweepTables:
 
     @cached_property
     def _judged(self) -> dict[str, list[dict[str, Any]]]:
-        """The judgements of every different unit."""
-        builder, found = Builder(self.study.folder), {}
-        for unit, result in self.finished:
-            if unit.key not in found:
-                setup, (label,) = builder.setup(unit), result.results.policies
-                policies = dict(zip([label], setup.policies.values(), strict=True))
-                run = replace(result.results, information=_information(setup, policies, result.results.rounds))
-                found[unit.key] = [one.to_json() for one in cases_of(run, label)]
+        """The judgements of every different unit; those of a run are set up together."""
+        builder, found = Builder(self.study.folder), dict[str, list[dict[str, Any]]]()
+        different = {unit.key: (unit, result) for unit, result in self.finished}.values()
+        for _, group in groupby(sorted(different, key=lambda one: one[0].run), key=lambda one: one[0].run):
+            by_key = {unit.key: (unit, result) for unit, result in group}
+            run = _run(builder, by_key)
+            found |= {key: [one.to_json() for one in cases_of(run, key)] for key in by_key}
         return found
 
     @cached_property
@@ -267,20 +264,10 @@ class SweepTables:
         Raises:
             EvenhandError: there is no such setting, or nothing of it is finished.
         """
-        found = [(unit, result) for unit, result in self.finished if unit.setting.number == setting]
+        found = {unit.label: (unit, result) for unit, result in self.finished if unit.setting.number == setting}
         if not found:
             raise EvenhandError(f"setting {setting} has no results; there are settings 0 to {len(self.study) - 1}")
-        builder = Builder(self.study.folder)
-        setups = [builder.setup(unit) for unit, _ in found]
-        first, run = found[0][1].results, setups[0]
-        policies = {label: policy for setup in setups for label, policy in setup.policies.items()}
-        return replace(
-            first,
-            policies={unit.label: result.policy for unit, result in found},
-            promised={unit.label: one for unit, result in found for one in result.results.promised.values()},
-            omitted={unit.label: one for unit, result in found for one in result.results.omitted.values()},
-            information=_information(run, policies, first.rounds),
-        )
+        return _run(Builder(self.study.folder), found)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write ``summary.parquet``, and the values of every lane as ``lanes/``, a folder of Parquet files by policy.
@@ -318,9 +305,19 @@ class SweepTables:
         return list(measures) or known
 
 
-def _information(run: Setup, policies: Mapping[str, Policy], rounds: NDArray[Any]) -> dict[str, Any]:
-    """What is known of a run of some policies."""
-    return run_information(policies, run.environment, run.lanes, run.seed, rounds, run.metrics, run.promises)
+def _run(builder: Builder, found: Mapping[str, tuple[Unit, UnitResult]]) -> Results:
+    """The results of units that face the same, by label."""
+    units, kept = zip(*found.values(), strict=True)
+    setup, first = builder.setup(*units), kept[0].results
+    policies = dict(zip(found, setup.policies.values(), strict=True))
+    about = setup.environment, setup.lanes, setup.seed, first.rounds, setup.metrics, setup.promises
+    return replace(
+        first,
+        policies={label: one.policy for label, one in zip(found, kept, strict=True)},
+        promised={label: next(iter(one.results.promised.values())) for label, one in zip(found, kept, strict=True)},
+        omitted={label: next(iter(one.results.omitted.values())) for label, one in zip(found, kept, strict=True)},
+        information=run_information(policies, *about),
+    )
 
 
 def _row(setting: Setting) -> dict[str, Any]:
