@@ -308,7 +308,7 @@ class SweepTables:
 def _run(builder: Builder, found: Mapping[str, tuple[Unit, UnitResult]]) -> Results:
     """The results of units that face the same, by label."""
     units, kept = zip(*found.values(), strict=True)
-    setup, first = builder.setup(*units), kept[0].results
+    setup, first = builder.setup(*units), next(iter(found.values()))[1].results
     policies = dict(zip(found, setup.policies.values(), strict=True))
     about = setup.environment, setup.lanes, setup.seed, first.rounds, setup.metrics, setup.promises
     return replace(
