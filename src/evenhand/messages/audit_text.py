@@ -200,8 +200,7 @@ def bounds_rows(bounds: Sequence[BoundLine]) -> list[tuple[str, ...]]:
 
 def bounds_table(bounds: Sequence[BoundLine]) -> str:
     """The lines of groups and capped arms as text."""
-    rows = bounds_rows(bounds)
-    return _aligned(rows, 2)
+    return _aligned(bounds_rows(bounds), 2)
 
 
 def segment_lines(segments: Sequence[SegmentLine], arms: Sequence[str], words: Words) -> list[str]:

@@ -14,7 +14,7 @@ import pytest
 from evenhand import Feedback, Observation, Policy
 from evenhand.bandit.evaluation.columns import Reading
 from evenhand.bandit.evaluation.log import Log
-from evenhand.bandit.evaluation.replay import _Events, policy_of, replay
+from evenhand.bandit.evaluation.replay import _times, policy_of, replay
 from evenhand.core.errors import DataError, EvenhandError, InfeasiblePromise
 from tests.bandit.evaluation.logs import AWAKE, MEANS, USED, even, log_of, simulated
 
@@ -189,9 +189,9 @@ def test_a_reward_is_known_to_be_missing_when_its_window_has_passed() -> None:
     rows = {"timestamp": [0.0, 1.0, 2.0, 3.0], "item_id": ["a", "b", "b", "a"], "reward": [np.nan, 1.0, np.nan, np.nan]}
     rows |= {"rewarded": [np.nan, 1.5, np.nan, np.nan], "propensity_score": [0.5] * 4}
     log = Log.of(pd.DataFrame(rows), window=2.5, missing="zero")
-    events = _Events.of(log)
-    assert events.arrived.tolist() == [2.5, 1.5, 4.5, 5.5]
-    assert np.isnan(events.reward).tolist() == [False, False, True, True]  # the last two are younger than the window
+    assert log.plays is not None
+    assert _times(log)[1].tolist() == [2.5, 1.5, 4.5, 5.5]
+    assert np.isnan(log.plays.reward).tolist() == [False, False, True, True]  # the last two are younger than the window
 
 
 def test_what_was_lost_counts_as_a_round_and_widens_the_interval() -> None:

@@ -21,6 +21,7 @@ from evenhand.bandit.evaluation.known import known as known_of
 from evenhand.bandit.evaluation.plays import Plays
 from evenhand.bandit.evaluation.rounds import in_order, items_of, rounds_of
 from evenhand.bandit.evaluation.table import KINDS, Index, Table, names, propensities, rewards, times
+from evenhand.core.descriptions import complete, described
 from evenhand.core.errors import DataError, EvenhandError, number_of
 from evenhand.core.files import NOT_UTF8, check_header, path_of
 from evenhand.core.state import Array, Mask
@@ -100,13 +101,6 @@ class Log:
 
         Args:
             frame: one row per play.
-            columns: other names of columns, such as ``{"reward": "bought"}``.
-            window: time after a decision in which its reward counts.
-            missing: ``"zero"``, ``"lost"`` or ``"never"``, what a blank reward means; None refuses them.
-            rewards: the smallest and the largest reward that can occur.
-            unit: of the rewards, such as ``"€"``.
-            rounds: ``"decision"``, or ``"row"`` where every row is a round.
-            features: what was known before each decision.
             source: what messages call the log.
 
         Raises:
@@ -272,6 +266,9 @@ def read_log(
     if kept:
         keep(path, log.reading)
     return log
+
+
+complete(Log.of.__func__, described(read_log))  # type: ignore[attr-defined]
 
 
 def read_as(path: Path, reading: Reading) -> Log:

@@ -9,11 +9,11 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.bandit.arguments import RewardRange, by_arm
 from evenhand.bandit.evaluation.known import Known
 from evenhand.bandit.evaluation.log import Log, check_propensities
+from evenhand.bandit.evaluation.plays import Plays
 from evenhand.bandit.record import label_of, policy_for, split
 from evenhand.core import html, validate
 from evenhand.core.cohorts import Answers
@@ -165,23 +165,26 @@ def replay(
     check_propensities(log)
     limits = RewardRange.of(rewards or log.reading.rewards or (0.0, 1.0))
     limits.check_log(log.source, log.reward)
-    events = _Events.of(log)
-    smallest = float(events.propensity.min())
+    rows = log.plays or log  # also those whose reward is lost or open
+    if len(rows.item) > len(rows.available):
+        raise DataError(f"{log.source} has decisions with several rows; a replay needs one, as with rounds='row'")
+    smallest = float(rows.propensity.min())
     accept = smallest if chance is None else validate.number("chance", chance, 1e-9, 1.0)
-    name, made = policy_of(log, policy, {**parameters, **more}, max(1, round(accept * len(events.item))), importing)
-    if made.in_order and events.late:
+    name, made = policy_of(log, policy, {**parameters, **more}, max(1, round(accept * len(rows.item))), importing)
+    decided, arrived = _times(log)
+    if made.in_order and (arrived > decided).any():
         raise EvenhandError(f"{name} learns from the round just decided only; the log has rewards that came later")
-    if made.contextual and events.known is None:
+    if made.contextual and rows.known is None:
         remedy = "read_log(path, features=…), or a table [features] in the file .columns.toml beside it"
         raise DataError(f"{name} goes by features, and {log.source} was read without: {remedy}")
-    rare = float((events.propensity < accept * (1.0 - 1e-9)).mean())
-    within = None if segments is None and not promises else Within.of(log, events.known, made, segments, promises)
-    rounds, plays, values = _decided(log, events, made, limits, accept, seed, within)
+    rare = float((rows.propensity < accept * (1.0 - 1e-9)).mean())
+    within = None if segments is None and not promises else Within.of(log, rows.known, made, segments, promises)
+    rounds, plays, values = _decided(log, rows, made, limits, accept, seed, within)
     reward = float(values.mean()) if len(values) else float("nan")
     return Replay(
         policy=name,
         rounds=rounds,
-        of=len(events.item),
+        of=len(rows.item),
         chance=accept,
         reward=reward,
         interval=_interval(values, limits, rounds - len(values)),
@@ -225,41 +228,22 @@ def policy_of(
     return name, made
 
 
-@dataclass(frozen=True, eq=False)
-class _Events:
-    """The decisions of a log, also those whose reward is lost or open; one entry each."""
+def _times(log: Log) -> tuple[Array, Array]:
+    """When each round was decided, and when its reward came; at once in a part of a log, and where no time is stated.
 
-    item: NDArray[np.intp]
-    reward: Array  # NaN where it is unknown
-    propensity: Array
-    available: NDArray[np.intp]  # the row of `Log.sets`
-    decided: Array  # time
-    arrived: Array  # time of the reward, at least that of the decision
-    known: Known | None  # features
-
-    @classmethod
-    def of(cls, log: Log) -> _Events:
-        """Those of a log; in a part of one, and without times of rewards, each comes at once."""
-        plays = log.plays
-        if (log.rows if plays is None else len(plays.item)) > len((log if plays is None else plays).available):
-            raise DataError(f"{log.source} has decisions with several rows; a replay needs one, as with rounds='row'")
-        if plays is None:
-            times = np.arange(log.rows, dtype=float)
-            return cls(log.item, log.reward, log.propensity, log.available, times, times, log.known)
-        stated = np.isfinite(plays.rewarded)  # what else is known, as that nothing came, is known after the window
-        later = plays.decided + (log.reading.window or 0.0) * stated.any()
-        arrived = np.where(stated, plays.rewarded, later)
-        return cls(plays.item, plays.reward, plays.propensity, plays.available, plays.decided, arrived, plays.known)
-
-    @property
-    def late(self) -> bool:
-        """Whether a reward came after its decision."""
-        return bool((self.arrived > self.decided).any())
+    What else is known, as that nothing came, is known after the window.
+    """
+    if log.plays is None:
+        times = np.arange(log.rows, dtype=float)
+        return times, times
+    stated = np.isfinite(log.plays.rewarded)
+    later = log.plays.decided + (log.reading.window or 0.0) * stated.any()
+    return log.plays.decided, np.where(stated, log.plays.rewarded, later)
 
 
 def _decided(
     log: Log,
-    events: _Events,
+    rows: Plays | Log,
     policy: Policy,
     limits: RewardRange,
     accept: float,
@@ -268,8 +252,8 @@ def _decided(
 ) -> tuple[int, Array, Array]:
     """The rounds that the policy accepts: their number, the plays of each item, and the known rewards."""
     rng, coin = np.random.default_rng((seed, 0)), np.random.default_rng((seed, 1))
-    kept = np.flatnonzero(coin.random(len(events.item)) * events.propensity < accept)
-    features = events.known if policy.contextual else None
+    kept = np.flatnonzero(coin.random(len(rows.item)) * rows.propensity < accept)
+    features = rows.known if policy.contextual else None
     columns = None if features is None else features.features.widths
     state = policy.start(len(log.items), unit=limits.unit, columns=columns)
     if within is not None:
@@ -279,9 +263,9 @@ def _decided(
     settled = features is None and within is None and not policy.draws
     known: list[float] = []
     waiting: list[Due] = []
-    columns_of = (events.decided, events.arrived, events.item, events.reward, events.available)
-    rows = (kept, *(one[kept] for one in columns_of))
-    for row, time, arrival, item, reward, number in zip(*(one.tolist() for one in rows), strict=True):
+    columns_of = (*_times(log), rows.item, rows.reward, rows.available)
+    cells = (kept, *(one[kept] for one in columns_of))
+    for row, time, arrival, item, reward, number in zip(*(one.tolist() for one in cells), strict=True):
         if waiting and waiting[0][0] <= time:
             steady.clear()
             _learn(policy, state, _due(waiting, time), limits, rng, features)

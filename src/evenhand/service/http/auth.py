@@ -105,12 +105,13 @@ class Authenticator:
     async def caller(self, headers: Headers) -> Caller:
         """The sender of a request."""
         authorization = headers.getlist("authorization")
-        if authorization:
-            key = await self._key(authorization)
-            if key is not None:
-                return Caller(key.name, key.scopes, key.id, key.allocations, key.expires)
+        fault = _without_key(authorization)
+        key = None if fault else await self._key(authorization[0].strip().partition(" ")[2].strip())
+        if key is not None:
+            return Caller(key.name, key.scopes, key.id, key.allocations, key.expires)
         if await self._needs_key():
-            raise Refused("unauthenticated", _without_key(authorization), headers=CHALLENGE)
+            reason = fault or "there is no such key, or it was revoked"
+            raise Refused("unauthenticated", reason, headers=CHALLENGE)
         _check_local(headers)
         return LOCAL_CALLER
 
@@ -129,11 +130,7 @@ class Authenticator:
     async def _needs_key(self) -> bool:
         return not self._open or bool(await self._all())
 
-    async def _key(self, authorization: list[str]) -> Key | None:
-        kind, _, secret = authorization[0].partition(" ")
-        secret = secret.strip()
-        if len(authorization) > 1 or kind.lower() != "bearer" or not SECRET.fullmatch(secret):
-            return None
+    async def _key(self, secret: str) -> Key | None:
         # By its hash, so that the time of the look-up reveals nothing about the secret.
         key = (await self._all()).get(hash_of(secret))
         if key is None or key.revoked is not None:
@@ -146,7 +143,7 @@ class Authenticator:
 
 
 def _without_key(authorization: list[str]) -> str:
-    """What is wrong with the headers ``Authorization`` of a request that has no key."""
+    """What is wrong with the headers ``Authorization`` of a request; empty where they have a key."""
     form = "send the header `Authorization: Bearer evh_…`"
     if not authorization:
         return f"a key is required: {form}"
@@ -157,7 +154,7 @@ def _without_key(authorization: list[str]) -> str:
         return f"the header `Authorization` lacks the word Bearer before the key: {form}"
     if not SECRET.fullmatch(secret.strip()):
         return "the header `Authorization` has no whole key: one is evh_ and 43 letters, digits, - and _"
-    return "there is no such key, or it was revoked"
+    return ""
 
 
 def _check_local(headers: Headers) -> None:
