@@ -66,6 +66,10 @@ class RewardRange(NamedTuple):
             fault = f"{source} has rewards from {rewards.min():g} to {rewards.max():g}, not within {self.low:g}"
             raise EvenhandError(f"{fault} to {self.high:g}: set rewards=({low:.12g}, {high:.12g}){when}")
 
+    def scale(self, sums: Array, number: Array | float = 1.0) -> Array:
+        """Sums of so many rewards each, of these scaled to [0, 1]."""
+        return np.asarray((sums - self.low * number) / self.width)
+
     def scaled(self, rewards: Sequence[float]) -> Sequence[float]:
         """Rewards scaled to [0, 1]."""
         low, width = self.low, self.high - self.low

@@ -31,6 +31,7 @@ FAR = 1e15  # seconds from the epoch, beyond any clock
 #: Arguments that several methods have, whose docstrings are completed from here.
 ARGUMENTS = {
     "arm": "its name.",
+    "available": "names of the arms that can play; None for all that are not retired.",
     "now": "seconds since the epoch; None for the computer's clock.",
     "reason": "why, for the audit.",
     "terms": """``debt``, what becomes of owed plays: ``"carry"``, they go on; ``"cap"``, up to ``limit`` plays or
@@ -161,7 +162,6 @@ class Bandit:
             features: of the situation, by name; None where none are declared.
             arms: features of arms in this round, by arm and name, such as ``{"tea": {"price": 2.5}}``; they go before
                 those that an arm has.
-            available: names of the arms that can play; None for all that are not retired.
             propensities: whether to return the propensity of every available arm: exact where the policy has a closed
                 form, otherwise estimated from lanes that decide from the same state, which takes time.
 
@@ -290,7 +290,6 @@ class Bandit:
             decisions: number of rounds, at most 1,000,000.
             seconds: for which they may be played, up to a day; they may be reported for as long again, and at least a
                 minute.
-            available: names of the arms that can play; None for all that are not retired.
             units: whether the arms of a round follow from a hash of a unit, such as the id of a user, so that it keeps
                 its arm; the counts are then kept on average only.
 

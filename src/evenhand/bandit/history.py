@@ -88,8 +88,7 @@ def learn_counts(record: Record, counts: Mapping[str, Counts], source: str) -> N
     plays, sums = np.zeros(len(record.arms)), np.zeros(len(record.arms))
     for arm, one in counts.items():
         plays[record.arms.place[arm]], sums[record.arms.place[arm]] = one
-    low, high = record.reward_range
-    scaled = np.clip((sums - plays * low) / (high - low), 0.0, plays)
+    scaled = np.clip(record.reward_range.scale(sums, plays), 0.0, plays)
     record.policy.learn(record.state, plays, scaled)
     _count(record, plays, sums, scaled, source)
 

@@ -407,8 +407,7 @@ def _take_rewards(record: Record, lease: Lease, places: Places, values: Array, g
     statistics.known += received
     statistics.sums += (amounts := np.bincount(places, values, arms))
     record.count_history.credit(lease.first, at := received.nonzero(), received[at], amounts[at])
-    low, high = record.reward_range
-    sums = np.bincount(places, (values - low) / (high - low), arms).astype(float)
+    sums = np.bincount(places, record.reward_range.scale(values), arms).astype(float)
     record.learn_sums(received, sums, given)
     for one in lease.reports:
         one.missing = lease.missing(one) if one.until > lease.closed else 0

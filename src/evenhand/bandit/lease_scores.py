@@ -43,10 +43,9 @@ def _plays(lease: Lease, begin: int, end: int) -> Array:
 
 def guess(record: Record, lease: Lease) -> None:
     """Fix what is expected of the rewards of new rounds: by those of the arm before, also at positions before."""
-    low, high = record.reward_range
     positions, table = np.arange(len(lease.guesses), lease.played), lease.reports[-1].table
     new = np.zeros((len(positions), lease.plays))
-    arms, scaled = lease.arms_of(positions), (lease.rewards[positions] - low) / (high - low)
+    arms, scaled = lease.arms_of(positions), record.reward_range.scale(lease.rewards[positions])
     for place in lease.places.tolist():
         mine = scaled[arms == place]
         seen, total = (np.cumsum(part) - part for part in (~np.isnan(mine) * 1.0, np.nan_to_num(mine)))
@@ -58,8 +57,7 @@ def guess(record: Record, lease: Lease) -> None:
 def learn(record: Record, lease: Lease, place: int, positions: Places, rewards: Array, times: float = 1.0) -> None:
     """Rewards of an arm at some positions are known; with −1 times, they are not known after all."""
     rows, columns = (lease.arms_of(positions) == place).nonzero()
-    low, high = record.reward_range
-    values, tables = (rewards[rows] - low) / (high - low), lease.tables_of(positions[rows])
+    values, tables = record.reward_range.scale(rewards[rows]), lease.tables_of(positions[rows])
     weight = lease.weight(place)
     off = values - lease.guesses[positions[rows], columns]
     for table in np.unique(tables).tolist():

@@ -184,7 +184,6 @@ def decide(
         features: of the situation, by name; None where none are declared.
         arms: features of arms in this round, by arm and name, such as ``{"tea": {"price": 2.5}}``; they go before those
             that an arm has.
-        available: the arms that can play; None for all that are not retired.
         propensities: whether to return the propensities of all available arms, which takes time if they have no
             closed form.
 
@@ -211,7 +210,6 @@ def decide_many(
         rounds: how many; or what is known of each, such as ``Round({"age": 33})``.
         available: the arms that can play in all of them, where their number is given.
         propensities: as for `decide`.
-        idempotency_key: as for `decide`.
 
     Returns:
         The decisions, in the order of their rounds.
@@ -287,7 +285,6 @@ def reward_many(
 
     Args:
         rewards: ids of decisions, each with rewards by the names of arms.
-        idempotency_key: as for `reward`.
 
     Returns:
         For each decision, in the order given, its id and what became of each reward or why they were refused.
@@ -387,7 +384,6 @@ def total(
     Args:
         value: the total.
         round: which round it is, so that it cannot be credited to another one; None for the last one.
-        idempotency_key: as for `reward`.
 
     Returns:
         The round to which the total was credited, and whether it was known before.

@@ -138,11 +138,10 @@ def most_missed(low: Array, high: Array, given: Array, active: Mask, plays: int)
 
 def _likely(account: Account, counted: Mask, plays: Array | float = 0.0, sums: Array | float = 0.0) -> Array:
     """Likely means of some arms, with these plays and sums beside those here; an unknown one is like the others."""
-    low, high = account.limits
     known, sums = (account.known + plays)[counted], (account.sums + sums)[counted]
     some, likely = known > 0.0, np.full(len(known), 0.5)
     if some.any():
-        likely[some] = shrunk((sums[some] / known[some] - low) / (high - low), known[some])
+        likely[some] = shrunk(account.limits.scale(sums[some] / known[some]), known[some])
         likely[~some] = likely[some].mean()
     return likely
 

@@ -148,11 +148,10 @@ def _unasked(since: Any, asleep: Any, before: Any, plays: Any, owed: Any) -> Mas
 
 def _of_rates(account: Account, rates: Array) -> tuple[NDArray[np.intp], Judgements | None, Array]:
     """Guaranteed rewards per round."""
-    low, high = account.limits
     places = np.flatnonzero(account.active & (rates > 0.0) & (account.seen > 0))
     if not len(places) or account.rewarded is None:
         return places[:0], None, rates
-    earned = ((account.sums - low * account.known) / (high - low))[places]
+    earned = account.limits.scale(account.sums, account.known)[places]
     unknown = (account.pulls - account.known)[places]
     return places, judge_rates(rates[places], earned, account.seen[places], unknown, online=True), rates
 

@@ -47,8 +47,10 @@ def question(account: Account, delta: float, epsilon: float, best: int | str | N
             "and one that may always be wrong says nothing",
             "delta",
         )
-    low, high = account.limits
-    epsilon, active = validate.number("epsilon", epsilon, 0.0, high - low), int(np.count_nonzero(account.active))
+    epsilon, active = (
+        validate.number("epsilon", epsilon, 0.0, account.limits.width),
+        int(np.count_nonzero(account.active)),
+    )
     if best == PROMISES:
         if account.merit is not None or account.rates is not None:
             kind = "merit" if account.rates is None else "guaranteed rewards"
@@ -135,10 +137,9 @@ def _by_weights(record: Record, account: Account, asked: Question) -> Stopping:
 
 def _nothing(account: Account, why: tuple[str, ...]) -> Stopping:
     """That nothing is claimed, and why."""
-    low, high = account.limits
     names = tuple(name for name, active in zip(account.names, account.active, strict=True) if active)
     says = account.say(f"Nothing is claimed, since {listed(why)}.")
-    return Stopping(False, names, (), high - low, (None, None), "not_claimed", why, (says,))
+    return Stopping(False, names, (), account.limits.width, (None, None), "not_claimed", why, (says,))
 
 
 def _by_number(account: Account) -> Stopping:
@@ -198,7 +199,7 @@ def _by_likelihood(
         alone = _narrowed(account, _found(account, asked, known), compared)
     independent = alone is not found and not _stops(account, asked, found)
     answer = _answer(account, wanted, alone if independent else found, known, delta, *_premises(account, independent))
-    nearest = min(found.epsilon, alone.epsilon) * (account.limits[1] - account.limits[0])
+    nearest = min(found.epsilon, alone.epsilon) * account.limits.width
     lines = _nearer(account, answer.epsilon_now, nearest, answer.premises) if answer.stop else []
     sentences = (*answer.sentences, *map(account.say, lines))
     return replace(answer, epsilon_now=nearest, sentences=sentences)
@@ -211,14 +212,12 @@ def _narrowed(account: Account, found: BestArms, compared: tuple[Mask, float] | 
     leader, far = compared
     if far < 0.0:
         return BestArms(leader, leader, 0.0, True)
-    low, high = account.limits
-    return replace(found, epsilon=min(found.epsilon, far / (high - low)))
+    return replace(found, epsilon=min(found.epsilon, far / account.limits.width))
 
 
 def _seen(account: Account, certain: Array, count: Array) -> Seen:
     """So many rewards of each arm, of which so many are certain."""
-    low, high = account.limits
-    sums = np.clip((account.sums - low * certain) / (high - low), 0.0, certain)
+    sums = np.clip(account.limits.scale(account.sums, certain), 0.0, certain)
     return Seen(sums, sums + (count - certain), count)
 
 
@@ -242,8 +241,7 @@ def _found(account: Account, asked: Question, seen: Seen) -> BestArms:
 
 
 def _stops(account: Account, asked: Question, found: BestArms) -> bool:
-    low, high = account.limits
-    return found.certain or (asked.epsilon > 0.0 and found.epsilon * (high - low) <= asked.epsilon)
+    return found.certain or (asked.epsilon > 0.0 and found.epsilon * account.limits.width <= asked.epsilon)
 
 
 def _unknown(account: Account) -> str:
@@ -286,7 +284,6 @@ def _answer(
     premises: tuple[str, ...],
 ) -> Stopping:
     """The answer to a question of which a part of δ was spent, with what is claimed and the premises."""
-    low, high = account.limits
     stops = _stops(account, asked, found)
     means = known.least / np.maximum(known.number, 1.0)
     order = np.lexsort((-means, known.number <= 0.0)).tolist()
@@ -297,7 +294,7 @@ def _answer(
         stop=stops and claim != "not_claimed",
         candidates=tuple(account.names[place] for place in order if found.possible[place]),
         chosen=tuple(account.names[place] for place in order if found.chosen[place]),
-        epsilon_now=found.epsilon * (high - low),
+        epsilon_now=found.epsilon * account.limits.width,
         rounds=(None, None) if claim == "not_claimed" else rounds,
         claim=claim,
         premises=premises,
@@ -308,9 +305,14 @@ def _answer(
 
 def _rounds(account: Account, asked: Question, known: Seen, means: Array) -> tuple[int | None, int | None]:
     """From when to when it is likely that one may stop, in rounds from now."""
-    low, high = account.limits
     pace = account.recent_plays * known.number / np.maximum(account.pulls, 1.0)
-    options: Any = (asked.delta, asked.best, account.active, asked.epsilon / (high - low), FARTHEST * account.round)
+    options: Any = (
+        asked.delta,
+        asked.best,
+        account.active,
+        asked.epsilon / account.limits.width,
+        FARTHEST * account.round,
+    )
     ends = rounds_to_go(means, known.number, pace, *options)
     first, last = (math.ceil(end) if math.isfinite(end) else None for end in ends)
     return first, last

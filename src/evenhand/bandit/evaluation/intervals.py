@@ -103,7 +103,7 @@ def _by_round(target: Followed, limits: RewardRange) -> tuple[Array, Array]:
 def one_look(of: Pair, scores: Scores, bias: Scores | None, confidence: float, limits: Limits) -> Interval:
     """For policies that learn, at a number of rounds that was fixed beforehand, by `adaptive`."""
     log = of[0].log
-    if log.rows > log.rounds or (log.sets[np.unique(log.available)].sum(axis=1) > 2).any():
+    if not _two_items(log):
         return _unclaimed(confidence, ALL_CHANCES)
     value, square = 0.0, 0.0
     for sign, one in zip((1.0, -1.0), of, strict=True):
