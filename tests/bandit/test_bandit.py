@@ -1362,3 +1362,15 @@ def test_unknown_terms_of_a_change_name_the_known_ones() -> None:
 @pytest.mark.parametrize("method", [Bandit.promise, Bandit.bring_back])
 def test_help_lists_what_can_become_of_debt(method: Any) -> None:
     assert not [one for one in get_args(Debt) if f'"{one}"' not in method.__doc__]
+
+
+def test_a_change_is_given_as_a_record_or_by_its_table() -> None:
+    bandit = Bandit(["tea", "coffee"], "fucb", fractions=[0.1, 0.2])
+    table = {"change": "promise", "fractions": {"tea": 0.3}, "reason": "as agreed"}
+    assert bandit.plan(table).begins == ("tea",)
+    assert bandit.change(table) == ("tea",)
+    assert bandit.audit().changes_made[-1].reason == "as agreed"
+    with pytest.raises(EvenhandError, match=r"a change must be a record of evenhand.changes, .* got 'promise'"):
+        bandit.change("promise")  # type: ignore[arg-type]
+    with pytest.raises(EvenhandError, match=r"unknown 'fraction'; did you mean 'fractions'\?"):
+        bandit.plan({"change": "promise", "fraction": {"tea": 0.3}})

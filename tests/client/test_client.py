@@ -238,8 +238,18 @@ def test_changes_ask_and_read(change: ChangeRecord, body: dict[str, Any]) -> Non
 
 
 def test_a_change_that_is_none() -> None:
-    with pytest.raises(EvenhandError, match=r"must be a record of evenhand.changes, such as Retire"):
-        of().client().change("drinks", {"change": "close"})  # type: ignore[arg-type]
+    with pytest.raises(
+        EvenhandError, match=r"must be a record of evenhand.changes, such as Retire\('tea'\), or its table"
+    ):
+        of().client().change("drinks", "close")  # type: ignore[arg-type]
+    with pytest.raises(EvenhandError, match=r"there is no change 'clos'; did you mean 'close'\?"):
+        of().client().change("drinks", {"change": "clos"})
+
+
+def test_a_change_by_its_table() -> None:
+    outside = of(answer_of(200, CHANGED))
+    outside.client().change("drinks", {"change": "promise", "fractions": {"tea": 0.2}})
+    assert outside.bodies() == [Promise({"tea": 0.2}).to_json()]
 
 
 def test_lists_are_read_page_by_page() -> None:

@@ -15,7 +15,7 @@ from evenhand.core import validate
 from evenhand.core.descriptions import complete
 from evenhand.core.errors import EvenhandError, MissingPart, StateError
 from evenhand.messages.answers import AllocationHealth, Decision, Lease, LeaseReport, Plan, RewardStatus, Stopping
-from evenhand.messages.changes import ChangeRecord, Rename, Retire, change_of
+from evenhand.messages.changes import ChangeLike, Rename, Retire, change_of
 from evenhand.messages.requests import Round
 from evenhand.policy.composition import Policy
 
@@ -394,14 +394,15 @@ class Bandit:
 
     # --- changes ------------------------------------------------------------------------------------------------------
 
-    def change(self, change: ChangeRecord, *, now: float | None = None) -> tuple[str, ...]:
+    def change(self, change: ChangeLike, *, now: float | None = None) -> tuple[str, ...]:
         """Change arms or promises, all at once or not at all; what is promised anew begins with the next round.
 
         What is owed under a promise that changes goes on, unless the change says otherwise. Closing and
         reopening are recorded only: a service decides no more, a bandit does.
 
         Args:
-            change: one of `evenhand.changes`, such as ``Promise({"tea": 0.2}, reason="as agreed")``.
+            change: one of `evenhand.changes`, such as ``Promise({"tea": 0.2}, reason="as agreed")``; or its table, such
+                as ``{"change": "promise", "fractions": {"tea": 0.2}}``.
 
         Returns:
             The arms and groups whose promise has changed. Where nothing has changed, the version stays, too.
@@ -422,9 +423,9 @@ class Bandit:
         from evenhand.bandit import changes
 
         received.close(self._record, at := clock(now))
-        return changes.make(self._record, change, at)
+        return changes.make(self._record, change_of(change), at)
 
-    def plan(self, change: ChangeRecord, *, now: float | None = None) -> Plan:
+    def plan(self, change: ChangeLike, *, now: float | None = None) -> Plan:
         """What a change would do; nothing changes.
 
         Args:
@@ -447,7 +448,7 @@ class Bandit:
         from evenhand.bandit.audit import effects
 
         received.close(self._record, clock(now))
-        return effects.planned_with_effect(self._record, change)
+        return effects.planned_with_effect(self._record, change_of(change))
 
     def add(self, arm: str, *, now: float | None = None, **values: object) -> None:
         """Add an arm: the change `evenhand.changes.AddArm` with these values.

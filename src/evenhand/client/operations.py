@@ -38,7 +38,7 @@ from ..messages.answers import (
     TotalResult,
     Webhook,
 )
-from ..messages.changes import ChangeRecord
+from ..messages.changes import ChangeLike, change_of
 from ..messages.requests import Round
 from .errors import UnexpectedAnswer
 from .leases import LeasedDecisions
@@ -396,12 +396,12 @@ def total(
 
 
 def change(
-    name: str, record: ChangeRecord, *, version: int | None = None, idempotency_key: str | None = None
+    name: str, record: ChangeLike, *, version: int | None = None, idempotency_key: str | None = None
 ) -> Steps[ChangeResult]:
     """Change arms or promises, or close or reopen the allocation; what is promised anew counts from the next round.
 
     Args:
-        record: the change, one of `evenhand.changes`, such as ``Promise({"tea": 0.2})``.
+        record: the change, one of `evenhand.changes`, such as ``Promise({"tea": 0.2})``, or its table.
         version: that the allocation must have; None for any. With it, nothing is changed that others changed meanwhile.
 
     Returns:
@@ -415,7 +415,7 @@ def change(
     return _change(ChangeResult, name, record, key, version=version)
 
 
-def plan(name: str, record: ChangeRecord, *, version: int | None = None) -> Steps[Plan]:
+def plan(name: str, record: ChangeLike, *, version: int | None = None) -> Steps[Plan]:
     """What `change` would do with the same change, and what each arm would be promised; nothing is written.
 
     Args:
@@ -428,10 +428,8 @@ def plan(name: str, record: ChangeRecord, *, version: int | None = None) -> Step
     return _change(Plan, name, record, None, version=version, **DRY_RUN)
 
 
-def _change(shape: type[Record], name: str, record: ChangeRecord, key: str | None, **query: Any) -> Steps[Record]:
-    if not isinstance(record, ChangeRecord):
-        raise EvenhandError(f"a change must be a record of evenhand.changes, such as Retire('tea'), got {record!r}")
-    return _send(Call("POST", path_to(name, "changes"), record.to_json(), query, key), shape)
+def _change(shape: type[Record], name: str, record: ChangeLike, key: str | None, **query: Any) -> Steps[Record]:
+    return _send(Call("POST", path_to(name, "changes"), change_of(record).to_json(), query, key), shape)
 
 
 # --- webhooks ---------------------------------------------------------------------------------------------------------

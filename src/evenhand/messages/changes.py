@@ -11,12 +11,23 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, field, fields
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar, cast, dataclass_transform, get_args
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    ClassVar,
+    Literal,
+    TypeAlias,
+    TypeVar,
+    cast,
+    dataclass_transform,
+    get_args,
+)
 
 from typing_extensions import TypedDict
 
 from ..core.dataclasses import dataclass
-from ..core.errors import EvenhandError, nearest
+from ..core.errors import EvenhandError, nearest, shown
 from .rules import NAMED, SLICED, ArmName, ArmNames, Described, MaxLen, MinLen, Nonnegative, Share, Table
 from .words import Words
 
@@ -335,12 +346,18 @@ class Reword(ChangeRecord, Words):
         return Words(self.unit, self.round_name, self.arm_name)
 
 
+ChangeLike: TypeAlias = ChangeRecord | Mapping[str, Any]
 Change = AddArm | Retire | BringBack | Rename | Erase | Promise | Redeclare | Close | Reopen | Reword
 
 
-def change_of(plain: Mapping[str, Any]) -> ChangeRecord:
-    """The change that `ChangeRecord.to_json` described."""
-    values = dict(plain)
+def change_of(given: ChangeLike) -> ChangeRecord:
+    """A change, given as one, or by the table that `ChangeRecord.to_json` makes of it."""
+    if isinstance(given, ChangeRecord):
+        return given
+    if not isinstance(given, Mapping):
+        forms = "Retire('tea'), or its table, such as {'change': 'retire', 'arm': 'tea'}"
+        raise EvenhandError(f"a change must be a record of evenhand.changes, such as {forms}, got {shown(given)}")
+    values = dict(given)
     name = values.pop("change", None)
     if name not in CHANGES:
         raise EvenhandError(f"there is no change {name!r}{nearest(str(name), CHANGES)}")
