@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import compileall
+import fcntl
 import gc
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Generator, Iterator
 from contextlib import ExitStack, closing
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -25,27 +29,60 @@ from tests.service.running import Launcher, Server
 Evenhand = Callable[..., CompletedProcess[str]]
 
 
-#: Has the engine compiled, and kept for all processes.
+#: Has each loop of the engine compiled, and kept for all processes.
 COMPILE = """
 from evenhand import Environment, compare
-from evenhand.algorithms import ucb1
+from evenhand.algorithms import ars_ucb, thompson, ucb1
 from evenhand.rewards import Bernoulli
-compare([ucb1()], Environment(Bernoulli([0.5, 0.5])), 1, 1, progress=False)
+compare([ucb1(), thompson(), ars_ucb()], Environment(Bernoulli([0.5, 0.5])), 1, 1, progress=False)
 """
+#: The environment variable with the file that is locked while this goes on.
+COMPILING = "EVENHAND_TESTS_COMPILING"
+#: Folders of tests that simulate so much that the engine plays: they wait for it, so that it is compiled once.
+SIMULATING = ("papers", "simulation", "studies")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     """Compile the package once for all processes that tests start, also where PYTHONDONTWRITEBYTECODE is set.
 
-    A run of all tests begins with the engine, too, which takes a minute: otherwise each worker would compile it.
+    A run of all tests begins with the engine, too, which takes a minute or two: otherwise each worker would compile it.
     """
     gc.disable()  # until everything is collected
     if hasattr(config, "workerinput"):
         return
     compileall.compile_dir(Path(package.__file__).parent, quiet=2)
     if config.args_source is pytest.Config.ArgsSource.TESTPATHS and config.getoption("numprocesses", None):
+        config.add_cleanup(_compiling())
+
+
+def _compiling() -> Callable[[], None]:
+    """Begin to compile the engine, in a process that holds a lock until it ends; what waits for its end."""
+    with tempfile.NamedTemporaryFile(prefix="evenhand-", delete=False) as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        os.environ[COMPILING] = lock.name
         environment = os.environ | {"EVENHAND_ENGINE": "compiled"}
-        subprocess.run([sys.executable, "-c", COMPILE], env=environment, stderr=subprocess.DEVNULL, check=False)
+        command = [sys.executable, "-c", COMPILE]
+        process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL, pass_fds=[lock.fileno()])
+
+    def end() -> None:
+        process.wait()
+        Path(lock.name).unlink()
+
+    return end
+
+
+@cache
+def await_engine() -> None:
+    """Return when the engine is compiled, where that was begun."""
+    if COMPILING in os.environ:
+        with open(os.environ[COMPILING], "rb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH)
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Tests that simulate wait for the engine."""
+    if item.path.parent.parent.name in SIMULATING or item.path.parent.name in SIMULATING:
+        await_engine()
 
 
 @pytest.hookimpl(wrapper=True)
@@ -56,29 +93,42 @@ def pytest_collect_file() -> Generator[None, list[pytest.Collector], list[pytest
 
 def pytest_collection_finish() -> None:
     """Modules and tests are never garbage: to look through them again and again takes a tenth of the time."""
-    gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)  # to look for it at every 700th object takes another tenth
     gc.enable()
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Of a test marked `covering` the main run takes combinations with every value of every parameter."""
-    groups: dict[str, list[tuple[pytest.Item, set[tuple[str, int]]]]] = {}
-    for item in items:
-        call = vars(item).get("callspec")  # of a test with parameters
-        if call and item.get_closest_marker("covering") and not item.get_closest_marker("slow"):
-            values = {(name, id(value)) for name, value in call.params.items()}
-            groups.setdefault(item.nodeid.partition("[")[0], []).append((item, values))
-    for group in groups.values():
-        open_values = set[tuple[str, int]]().union(*(values for _, values in group))
-        while group:
-            best = max(range(len(group)), key=lambda place: len(group[place][1] & open_values))
-            item, values = group.pop(best)
-            if not values & open_values:
-                item.add_marker(pytest.mark.slow)
-            open_values -= values
+@pytest.hookimpl(trylast=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Mark what a test marked `covering` needs not, and make no slow case where only others run.
+
+    To make 14,000 tests that do not run takes each process some seconds.
+    """
+    calls, marks = metafunc._calls, {mark.name for mark in metafunc.definition.iter_markers()}
+    if "covering" in marks and "slow" not in marks:
+        needed = covering([call for call in calls if not is_slow(call)])
+        slow = pytest.mark.slow.mark
+        calls = [call if call.id in needed else replace(call, marks=[*call.marks, slow]) for call in calls]
+    if metafunc.config.option.markexpr.startswith("not slow"):
+        calls = [call for call in calls if not is_slow(call)] or calls[:1]  # of which none runs either
+    metafunc._calls = calls
+
+
+def is_slow(call: Any) -> bool:
+    """Whether the parameters of a test are marked `slow`."""
+    return any(mark.name == "slow" for mark in call.marks)
+
+
+def covering(calls: list[Any]) -> set[str]:
+    """The names of combinations with every value of every parameter."""
+    left = [(call.id, {(name, id(value)) for name, value in call.params.items()}) for call in calls]
+    open_values = set[tuple[str, int]]().union(*(values for _, values in left))
+    chosen = set()
+    while open_values:
+        name, values = left.pop(max(range(len(left)), key=lambda place: len(left[place][1] & open_values)))
+        chosen.add(name)
+        open_values -= values
+    return chosen
 
 
 @pytest.fixture(autouse=True)

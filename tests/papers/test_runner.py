@@ -343,8 +343,10 @@ def test_a_claim_without_numbers_is_a_fault() -> None:
 # --- the report -------------------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def written(store: Store) -> Store:
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """A report, for tests that only read it."""
+    store = Store(tmp_path_factory.mktemp("written") / "quick", quick=True)
     experiment = claiming(finding(True), finding(False))
     runs = store.run(experiment)
     report.keep(store, experiment, runs, judge(experiment, runs))
