@@ -72,9 +72,8 @@ def group_ts(
 
     ``η θ_i + Σ_{g∋i} (max(L_g n − N_g, 0) − max(N_g − U_g n, 0)), θ ~ Beta(1 + S, 1 + N − S)``; the m largest play
 
-    Promise: every floor and every cap in the long run, for any η and promises that can be kept; a group's floor
-        is kept mostly by the best of its arms, unless these have promises of their own. Ours: TSCSF-B with groups and
-        caps.
+    Promise: every floor and every cap in the long run, for any η and promises that can be kept; a group's floor is
+        mostly kept by its best arm, unless these arms have promises of their own. Ours: TSCSF-B with groups and caps.
 
     Args:
         fractions: (arms,), floors of the arms' shares of the rounds.

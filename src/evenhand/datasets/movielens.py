@@ -170,8 +170,7 @@ class Ratings:
         return Environment(Table(self.stars / STARS, order), Logged(~np.isnan(self.stars)), names=self.films)
 
     def figures(self) -> dict[str, Any]:
-        """A summary that stands for the log: rating counts per film, and how often each set of films was
-        rated.
+        """A summary that stands for the log: rating counts per film, and how often each set of films was rated.
 
         Returns:
             ``films``, their titles; ``ratings``, the possible ones in stars; ``counts``, for each film how many users

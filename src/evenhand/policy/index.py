@@ -301,8 +301,7 @@ class BetaSample(Index):
     is no whole number anyway.
 
     A departure from the paper, where it says nothing: when several rewards of an arm arrive in one round only their
-    sum s is known, and ⌊s⌋ + Bernoulli(s − ⌊s⌋) successes are counted: the same mean, and the same trial for
-    one reward.
+    sum s is known, and ⌊s⌋ + Bernoulli(s − ⌊s⌋) successes are counted: the same mean, for one reward the same trial.
 
     Args:
         evidence: what to believe of rewards that have not arrived.

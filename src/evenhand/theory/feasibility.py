@@ -20,9 +20,8 @@ def largest_excess(fractions: Array, plays: int, availability: Availability) -> 
 
     By linear programming duality it is the smallest total share that must be missed, found by cutting planes; the
     best set is one of the level sets of the prices, since the achievable shares form a polymatroid. Where arms are
-    available independently it begins the order of r/p (`evenhand.theory.independent`). Where the
-    distribution of the available sets is not known, all arms count as available: a promise that cannot be kept then
-    cannot be kept at all.
+    available independently it begins the order of r/p (`evenhand.theory.independent`). Where the distribution of the
+    available sets is not known, all arms count as available: a promise that cannot be kept then cannot be kept at all.
 
     Args:
         fractions: (arms,), promised shares of the rounds.

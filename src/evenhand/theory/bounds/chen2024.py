@@ -1,7 +1,4 @@
-"""Bounds of Chen et al. 2024: shares by merit, with rewards that come late.
-
-``rounds`` is T, a number or an array of rounds; bounds have its shape. Logarithms are natural.
-"""
+"""Bounds of Chen et al. 2024: shares by merit, with rewards that come late."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Bounds of Fang et al. 2022: policies that pay a penalty for missing plays.
-
-``rounds`` is T, a number or an array of rounds; bounds have its shape. Logarithms are natural.
-"""
+"""Bounds of Fang et al. 2022: policies that pay a penalty for missing plays."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Bounds of Huang et al. 2020: virtual queues of missing plays, with arms that sleep.
-
-``rounds`` is T, a number or an array of rounds; bounds have its shape. Logarithms are natural.
-"""
+"""Bounds of Huang et al. 2020: virtual queues of missing plays, with arms that sleep."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Bounds of Patil et al. 2019: UCB1, and policies that promise shares of the rounds.
-
-``rounds`` is T, a number or an array of rounds; bounds have its shape. Logarithms are natural.
-"""
+"""Bounds of Patil et al. 2019: UCB1, and policies that promise shares of the rounds."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Bounds of Wang et al. 2021: rewards that come back as anonymous sums.
-
-``rounds`` is T, a number or an array of rounds; bounds have its shape. Logarithms are natural.
-"""
+"""Bounds of Wang et al. 2021: rewards that come back as anonymous sums."""
 
 from __future__ import annotations
 
