@@ -284,7 +284,7 @@ def live(seed: int, checks: int) -> None:
 
 @pytest.mark.parametrize("seed", range(len(POLICIES)))
 def test_accounts_in_segments_are_those_of_a_second_model(seed: int) -> None:
-    live(seed, 4)
+    live(seed, 2)
 
 
 @pytest.mark.slow

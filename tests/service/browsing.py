@@ -11,14 +11,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from playwright.sync_api import Browser, Page, Playwright
+from playwright.sync_api import Browser, Page, Playwright, ViewportSize
 
 GIVEN = "EVENHAND_CHROMIUM"  # the path of a Chromium
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome")
 INSTALL = (sys.executable, "-m", "playwright", "install", "--with-deps", "chromium")
 INSTALLING = 300.0  # seconds
+WINDOW: ViewportSize = {"width": 1280, "height": 900}
 #: Keeps what the policy of the page has refused, where tests can read it.
 WATCH = """window.refused = [];
 document.addEventListener('securitypolicyviolation', (event) => window.refused.push(event.violatedDirective));"""
@@ -95,8 +96,12 @@ def visit(browser: Browser, url: str, **context: Any) -> Iterator[Visit]:
 
 
 @contextmanager
-def visit_again(page: Page, url: str) -> Iterator[Visit]:
+def visit_again(
+    page: Page, url: str, viewport: ViewportSize = WINDOW, color_scheme: Literal["light", "dark"] = "light"
+) -> Iterator[Visit]:
     """As `visit`, in a page that others have used: it has read the scripts already, which takes most of the work."""
+    page.set_viewport_size(viewport)
+    page.emulate_media(color_scheme=color_scheme)
     try:
         with watched(page, url) as visit:
             yield visit
@@ -112,7 +117,7 @@ def visit_again(page: Page, url: str) -> Iterator[Visit]:
 @contextmanager
 def page_of(browser: Browser, **context: Any) -> Iterator[Page]:
     """A page of its own."""
-    around = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, "locale": "en-GB"} | context)
+    around = browser.new_context(**{"viewport": WINDOW, "locale": "en-GB"} | context)
     try:
         page = around.new_page()
         page.add_init_script(WATCH)

@@ -40,8 +40,10 @@ def tab(browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture
 def visiting(browser: Browser, tab: Page, server: Server) -> Visiting:
-    """Visits the service in the page that tests share, or, with options of the browser, in one of its own."""
-    return lambda **own: visit(browser, server.url, **own) if own else visit_again(tab, server.url)
+    """Visits the service in the page that tests share, or, by touch, in one of its own."""
+    return lambda **how: (
+        visit(browser, server.url, **how) if "has_touch" in how else visit_again(tab, server.url, **how)
+    )
 
 
 @pytest.fixture(scope="package")

@@ -138,10 +138,10 @@ def assert_shows_line(page: Page, line: dict[str, Any]) -> None:
     }
     fields_shown = {"arm", "retired", "trusted"} | in_sentences
     expect(row(page, line["arm"])).to_be_visible()
-    for shown in row(page, line["arm"]).locator("[data-field]").all():
-        fields = (shown.get_attribute("data-field") or "").split()
+    cells = row(page, line["arm"]).locator("[data-field]")
+    for shown, text in cells.evaluate_all("nodes => nodes.map((node) => [node.dataset.field, node.innerText])"):
+        fields = shown.split()
         values = [None if line[name] is None else line[name] * PERCENT.get(name, 1.0) for name in fields]
-        text = shown.inner_text()
         assert_shows(text, values)
         assert ("%" in text) == (fields[0] in PERCENT and None not in values), text
         fields_shown |= set(fields)

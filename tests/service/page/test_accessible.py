@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -133,10 +134,11 @@ def contrast(one: tuple[float, ...], other: tuple[float, ...]) -> float:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_contrast(server: Server, browser: Browser, scheme: str) -> None:
-    with visit(browser, server.url, color_scheme=scheme) as seen:
+def test_contrast(visiting: Visiting, scheme: str) -> None:
+    with visiting(color_scheme=scheme) as seen:
         page = seen.open()
 
+        @cache
         def colour(name: str) -> tuple[float, ...]:
             text: str = page.evaluate(
                 "name => getComputedStyle(document.documentElement).getPropertyValue(name)", f"--{name}"

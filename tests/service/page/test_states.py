@@ -326,7 +326,8 @@ def test_two_hundred_arms(server: Server, visiting: Visiting) -> None:
             if turn:
                 page.get_by_role("button", name="Next").first.click()
             names += names_in_sight(page)
-            assert_shows_line(page, lines[names[-1]])
+            if turn in (0, 9):
+                assert_shows_line(page, lines[names[-1]])
         expect(page.get_by_role("button", name="Next").first).to_be_disabled()
         assert names == arms, "all are kept, so they stay in their order"
         page.get_by_label("Order").select_option("Most plays first")
