@@ -12,30 +12,37 @@ running, slid, fading = map(compiled, (recursions.running, recursions.slid, recu
 
 
 @compiled
-def arriving(arrivals, lane, now, total):  # type: ignore[no-untyped-def]
-    """The sum that arrives in a lane in a round, counted from 1, by the profile; ``total`` is what was earned in it."""
+def around(place, rows):  # type: ignore[no-untyped-def]
+    """A place less than once around a ring of rows: a remainder takes longer than all else of a late reward."""
+    place = place - rows if place >= rows else place
+    return place + rows if place < 0 else place
+
+
+@compiled
+def arriving(arrivals, lane, now, slot, total):  # type: ignore[no-untyped-def]
+    """The sum that arrives in a lane in a round, counted from 1, by the profile; ``total`` was earned in it."""
     kind, first, last, past = arrivals.kind, arrivals.first, arrivals.last, arrivals.past
     rows, sums, weighted = len(past), arrivals.total, arrivals.weighted
     if kind >= codes.RANDOM_DELAY:
-        arrived = past[now % rows, lane]
-        past[now % rows, lane] = 0.0
+        arrived = past[slot, lane]
+        past[slot, lane] = 0.0
         return arrived
     if kind == codes.DISCOUNTED:
         sums[lane] = fading(sums[lane], arrivals.factor, past[0, lane])
         past[0, lane] = total
         return (1.0 - arrivals.factor) * sums[lane]
-    past[now % rows, lane] = total
+    past[slot, lane] = total
     if kind == codes.BOUNDED:
-        sums[lane] = running(sums[lane], past[(now - first) % rows, lane], past[(now - last) % rows, lane])
+        sums[lane] = running(sums[lane], past[around(slot - first, rows), lane], past[around(slot - last, rows), lane])
         return sums[lane] / (last - first)
     if now % max(last, OFTEN) == 0:
         sums[lane], weighted[lane] = 0.0, 0.0
         for ago in range(1, last + 1):
-            part = past[(now - ago) % rows, lane]
+            part = past[around(slot - ago, rows), lane]
             sums[lane] += part
             weighted[lane] += (ago if kind == codes.INCREASING else last + 1 - ago) * part
     else:
-        new, old = past[(now - 1) % rows, lane], past[(now - last - 1) % rows, lane]
+        new, old = past[around(slot - 1, rows), lane], past[around(slot - last - 1, rows), lane]
         sums[lane], weighted[lane] = slid(last, kind == codes.INCREASING, sums[lane], weighted[lane], new, old)
     return weighted[lane] * (2.0 / (last * (last + 1)))
 

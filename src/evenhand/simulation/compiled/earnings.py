@@ -6,10 +6,10 @@ import numpy as np
 
 from evenhand.environment import recursions
 from evenhand.simulation.compiled import rules as codes
-from evenhand.simulation.compiled.arrivals import arriving, credit, send
+from evenhand.simulation.compiled.arrivals import around, arriving, credit, send
 from evenhand.simulation.compiled.choice import FEW
 from evenhand.simulation.compiled.generator import U, bits, called, compiled, leap, step, uniform
-from evenhand.simulation.compiled.scores import learn, learn_draw, learn_from
+from evenhand.simulation.compiled.scores import learn, learn_ahead, learn_draw, learn_from, learn_played
 
 evenly = compiled(recursions.evenly)
 
@@ -71,6 +71,8 @@ def earn_at_once(rules, world, counts, draws, scratch, place, done, lane, high, 
             learn_draw(rules, counts, arm, lane, reward, total, plays)
         elif rules.score == codes.BOUND and counts.pulls.shape[1] >= FEW:
             scratch.total[pick, lane], scratch.number[pick, lane] = total, plays
+        elif rules.score == codes.BOUND:
+            learn_ahead(counts.known, arm, lane, total, plays)
         else:
             learn_from(rules, counts, arm, lane, total, plays)
 
@@ -78,7 +80,7 @@ def earn_at_once(rules, world, counts, draws, scratch, place, done, lane, high, 
 @compiled
 def earn(rules, world, counts, holds, memory, arrivals, draws, scratch, at, high, low, late, late_low):  # type: ignore[no-untyped-def]
     """The chosen arms of a lane play and earn, and what becomes known of it is counted."""
-    place, done, lane = at
+    place, done, slot, lane = at
     total, number, streak, lanes = 0.0, 0, 0.0, counts.pulls.shape[1]
     if arrivals.kind == codes.HELD_BACK:
         streak, arrivals.streak[lane] = arrivals.streak[lane], 0.0
@@ -97,21 +99,22 @@ def earn(rules, world, counts, holds, memory, arrivals, draws, scratch, at, high
         elif arrivals.kind == codes.RANDOM_DELAY:
             ahead, behind = leap(late, late_low, world.late_steps, arm)
             delay = int(evenly(arrivals.first, arrivals.last, uniform(ahead, behind)))
-            arrivals.past[(done + 1 + delay) % len(arrivals.past), lane] += reward
+            arrivals.past[around(slot + delay, len(arrivals.past)), lane] += reward
         elif arrivals.kind == codes.HELD_BACK:
             delay = 1
             if arm == arrivals.best[lane]:
                 arrivals.streak[lane] = streak + 1.0
                 delay = arrivals.last if streak + 1.0 >= 3 * arrivals.last else 1
-            arrivals.past[(done + 1 + delay) % len(arrivals.past), lane] += reward
+            arrivals.past[around(slot + delay, len(arrivals.past)), lane] += reward
         else:
             total += reward
     if arrivals.kind > codes.SINGLY:
-        share = arriving(arrivals, lane, done + 1, total) / max(number, 1)
+        share = arriving(arrivals, lane, done + 1, slot, total)
+        share = share / number if number > 1 else share
         for pick in range(number):
             credit(rules, counts, holds, memory, scratch.playing[pick, lane], lane, share)
-    for pick in range(number):
-        learn(rules, counts, scratch.playing[pick, lane], lane)
+    if not len(holds.left):
+        learn_played(rules, counts, scratch, lane)
 
 
 @called

@@ -85,6 +85,7 @@ def loop(name: str, version: str, whole: bool = False, bounds: bool = False) -> 
                 choose_all(rules, world, counts, scratch, done, growth, own)
             if whole and world.deserved.size:
                 regret(rules, world, counts, scratch)
+            slot = (done + 1) % len(arrivals.past) if whole else 0
             for lane in range(lanes):
                 if rules.owed == codes.RECURSIVE:
                     count_queues(rules, counts, scratch, lane)
@@ -93,7 +94,7 @@ def loop(name: str, version: str, whole: bool = False, bounds: bool = False) -> 
                         if scratch.anew[lane]:
                             begin(rules, holds, scratch, lane)
                         holds.left[lane] -= 1.0
-                    at = place, done, lane
+                    at = place, done, slot, lane
                     earn(rules, world, counts, holds, memory, arrivals, draws, scratch, at, high, low, late, late_low)
                 else:
                     earn_at_once(rules, world, counts, draws, scratch, place, done, lane, high, low)

@@ -42,7 +42,7 @@ def limit(rules, scratch, lane):  # type: ignore[no-untyped-def]
                 chance[arm, lane] = 1.0 if chance[arm, lane] >= 1.0 else 0.0
 
 
-@called
+@compiled
 def share(rules, counts, scratch, done, growth, high, low, more, less):  # type: ignore[no-untyped-def]
     """The chance of every arm, in proportion to its merit."""
     chance, merits, lanes = scratch.chance, scratch.priority, scratch.scale.size
@@ -72,7 +72,7 @@ def share(rules, counts, scratch, done, growth, high, low, more, less):  # type:
     return high, low
 
 
-@called
+@compiled
 def settle(rules, scratch, own):  # type: ignore[no-untyped-def]
     """Arms are drawn by their shares; see `evenhand.policy.selection.DependentRounding`."""
     chance, order, value, lanes = scratch.chance, scratch.order, scratch.value, scratch.scale.size
@@ -117,7 +117,7 @@ def choose_by_merit(rules, world, counts, scratch, done, growth, own):  # type: 
     settle(rules, scratch, own)
 
 
-@called
+@compiled
 def regret(rules, world, counts, scratch):  # type: ignore[no-untyped-def]
     """What the round adds to the regrets against fair shares by merit."""
     chance, lanes = scratch.chance, scratch.scale.size
