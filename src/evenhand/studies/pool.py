@@ -25,7 +25,7 @@ BACKENDS = ("local", "dask", "ray")
 PATIENCE = 3  # times that all workers may end while no unit is finished
 DESERTED = 300.0  # seconds that a Dask cluster may be without any worker
 TRANSFER = 60.0  # seconds that a result may take from a worker to this process
-SHORT = 0.05  # seconds that units together may take; handing units out, and writing a file, take thousandths
+SHORT = 0.05  # processor seconds that units together take; handing them out, and writing a file, take thousandths
 MOST = 64  # units together
 
 Done = list[tuple[Unit, Result]]
