@@ -43,7 +43,7 @@ from evenhand.messages.requests import Round
 
 if TYPE_CHECKING:
     from evenhand.client import Client, ServiceError
-    from evenhand.messages.answers import ChangeResult, Plan
+    from evenhand.messages.answers import Plan
 
 app = App(
     "Send requests to a running service: decide, reward, audit, change.\n\n"
@@ -542,7 +542,10 @@ def _command(group: App, name: str, record: type[ChangeRecord]) -> None:
         made = record(**{key: _value_of(key, value) for key, value in values.items()})
         if dry_run:
             return _planned(client.plan(name, made, version=version))
-        return _changed(client.change(name, made, version=version, idempotency_key=again))
+        done = client.change(name, made, version=version, idempotency_key=again)
+        where = f"version {done.version}, from round {done.round + 1} on"
+        text = f"changed: {where}" if done.changed else f"nothing changed, version {done.version}"
+        return Answer(done.to_json(), lambda: print(text))
 
     hints = get_type_hints(record, include_extras=True)
     own = [_field(one, hints[one.name]) for one in fields(record) if one.name != "change"]
@@ -603,14 +606,6 @@ def remove_webhook(
     """
     hook = client.remove_webhook(name, id)
     return Answer(hook.to_json(), lambda: print(f"removed webhook {hook.id} to {hook.url}"))
-
-
-def _changed(change: ChangeResult) -> Answer:
-    if change.changed:
-        text = f"changed: version {change.version}, from round {change.round + 1} on"
-    else:
-        text = f"nothing changed, version {change.version}"
-    return Answer(change.to_json(), lambda: print(text))
 
 
 def _planned(plan: Plan) -> Answer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,8 +15,6 @@ from evenhand.cli.output import print_json
 from evenhand.core.errors import ConfigurationError, DataError, EvenhandError
 
 if TYPE_CHECKING:
-    from evenhand.bandit.evaluation.log import Log
-    from evenhand.bandit.evaluation.replay import Replay
     from evenhand.bandit.evaluation.targets import Target
 
 
@@ -69,11 +67,12 @@ def evaluate(
         evenhand evaluate sales.csv --column reward=euros --algorithm ucb1 --rewards 0,250
         evenhand evaluate log.csv --algorithm "{ index = 'mine:KLUCB' }"
     """
+    from evenhand.algorithms.build import importing_from
     from evenhand.bandit.evaluation.columns import keep
     from evenhand.bandit.evaluation.evaluation import evaluate as judge
     from evenhand.bandit.evaluation.log import read_log
     from evenhand.bandit.evaluation.propensities import balanced, estimated
-    from evenhand.bandit.evaluation.replay import FEW
+    from evenhand.bandit.evaluation.replay import FEW, replay
 
     names, each = options.columns(column), None if rows is None else "row" if rows else "decision"
     with options.in_place_of_arguments():
@@ -102,7 +101,11 @@ def evaluate(
         }
         if algorithm is None and any(within.values()):
             raise ConfigurationError("--segments and --promise are for an algorithm that is replayed: --algorithm")
-        replayed = None if algorithm is None else _replayed(whole, algorithm, set_ or [], seed or 0, limits, within)
+        replayed = None
+        if algorithm is not None:
+            policy, folder = options.policy(algorithm)
+            within |= {"seed": seed or 0, "rewards": limits, "importing": importing_from(folder)}
+            replayed = replay(whole, policy, options.parameters(set_ or []), **within)
         for log in read:
             keep(Path(log.source), log.reading)
     if as_json:
@@ -143,23 +146,6 @@ def _clip(text: str | None) -> float | str | None:
         if text == "slope":
             return text
         raise ConfigurationError(f"--clip must be a weight such as 10, or 'slope'; got {text!r}") from None
-
-
-def _replayed(
-    log: Log,
-    algorithm: str,
-    settings: Sequence[str],
-    seed: int,
-    limits: tuple[float, float] | None,
-    within: Mapping[str, Any],
-) -> Replay:
-    """The algorithm's own decisions in the rounds of the log."""
-    from evenhand.algorithms.build import importing_from
-    from evenhand.bandit.evaluation.replay import replay
-
-    table, folder = options.policy(algorithm)
-    parameters, importing = options.parameters(settings), importing_from(folder)
-    return replay(log, table, parameters, seed=seed, rewards=limits, importing=importing, **within)
 
 
 def _shares(text: str) -> dict[str, float]:

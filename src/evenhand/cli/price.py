@@ -60,7 +60,7 @@ def price(
     said = {"window": window, "missing": missing, "rewards": limits, "unit": unit}
     log: Log | None = None
     read = {"column": column, "features": features, **said, "start": start, "segments": segments}
-    run = {"algorithm": algorithm, "rounds": rounds, "seed": seed}
+    run: dict[str, Any] = {"algorithm": algorithm, "rounds": rounds, "seed": seed}
     with options.in_place_of_arguments():
         if Path(source).suffix in (".csv", ".parquet"):
             from evenhand.bandit.evaluation.log import read_log
@@ -71,14 +71,14 @@ def price(
                 raise ConfigurationError(
                     "--start begins with counts, which have no features: make a bandit that learns"
                 )
-            found = _of(log, shares, algorithm, rounds, seed, segments=options.segments_of(segments))
+            found = _of(log, shares, **run, segments=options.segments_of(segments))
         elif Path(source).suffix == ".toml":
             from evenhand.studies.configuration import load
 
             options.refuse(read, "a log", "a configuration")
             setup = load(source)
             plays = max(policy.plays for policy in setup.policies.values())
-            found = _of(setup.environment, shares, algorithm, rounds, seed, plays)
+            found = _of(setup.environment, shares, **run, plays=plays)
         else:
             options.refuse(read, "a log", "an allocation")
             options.refuse(run, "a log or a configuration, of which rounds are simulated", "an allocation")
@@ -110,19 +110,12 @@ def promised(text: str | None) -> list[float] | None:
 
 
 def _of(
-    source: Any,
-    shares: list[float] | None,
-    algorithm: str | None = None,
-    rounds: int | None = None,
-    seed: int | None = None,
-    plays: int | None = None,
-    segments: Any = None,
+    source: Any, shares: list[float] | None, algorithm: str | None = None, seed: int | None = None, **given: Any
 ) -> Price:
-    from evenhand.bandit.evaluation.price import PROMISES
-    from evenhand.bandit.evaluation.price import price as price_of
+    from evenhand.bandit.evaluation.price import PROMISES, price
 
-    promises, policy = PROMISES if shares is None else shares, options.policy(algorithm)[0] if algorithm else None
-    return price_of(source, promises, policy=policy, rounds=rounds, seed=seed or 0, plays=plays, segments=segments)
+    policy = options.policy(algorithm)[0] if algorithm else None
+    return price(source, PROMISES if shares is None else shares, policy=policy, seed=seed or 0, **given)
 
 
 def _show(found: Price, log: Log | None) -> None:

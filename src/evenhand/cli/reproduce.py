@@ -49,7 +49,10 @@ def reproduce(
         evenhand reproduce all --quick
         evenhand reproduce H-6 H-7 --data ~/ml-latest-small
     """
-    place = store(out, quick, data or [], jobs, again)
+    from evenhand.papers.data import recognised
+    from evenhand.papers.runner import Store
+
+    place = Store(out / ("quick" if quick else "paper"), quick, recognised(data or []), jobs, again)
     if not names:
         show(place, as_json)
         return
@@ -58,14 +61,6 @@ def reproduce(
     except KeyboardInterrupt as interrupt:
         remedy = "without --again the same command continues" if again else "the same command continues"
         raise Interrupted(f"{str(interrupt) or 'interrupted'}; finished runs are saved; {remedy} from there") from None
-
-
-def store(out: Path, quick: bool, data: Sequence[Path], jobs: int, again: bool) -> Store:
-    """The folder for results of the requested size, on the user's data."""
-    from evenhand.papers.data import recognised
-    from evenhand.papers.runner import Store
-
-    return Store(out / ("quick" if quick else "paper"), quick, recognised(data), jobs, again)
 
 
 def show(place: Store, as_json: bool) -> None:

@@ -90,8 +90,12 @@ def frame(results: Results, show: Content, against: str | None = None) -> pd.Dat
             numbers = {"mean": shares["mean"][arm], "stderr": shares["stderr"][arm]}
             of = None if promised is None else promised[arm]
             rows.append({"policy": label, "arm": name, **numbers, "promised": of})
-    found = pd.DataFrame(rows)
-    return found.assign(low=found["mean"] - reach * found["stderr"], high=found["mean"] + reach * found["stderr"])
+    return _with_ends(pd.DataFrame(rows), reach)
+
+
+def _with_ends(rows: pd.DataFrame, reach: Any) -> pd.DataFrame:
+    """With the ends of an interval of so many standard errors."""
+    return rows.assign(low=rows["mean"] - reach * rows["stderr"], high=rows["mean"] + reach * rows["stderr"])
 
 
 def best(results: Results, measure: str) -> set[str]:
@@ -134,12 +138,9 @@ def frame_of_sweep(folder: Path, show: Content, against: str | None = None) -> p
     if show == "differences":
         found = results.differences(against or results.units[0].label).drop(columns="stderr")
     else:
-        found = results.summary()
-        found = found[found["round"] == found.groupby(["setting", "policy"])["round"].transform("max")]
+        found = results.last()
         keys = zip(found["setting"], found["policy"], strict=True)
-        found = found.assign(promises=[results.verdicts[key] for key in keys])
-        reach = found["n"].map(student)
-        found = found.assign(low=found["mean"] - reach * found["stderr"], high=found["mean"] + reach * found["stderr"])
+        found = _with_ends(found.assign(promises=[results.verdicts[key] for key in keys]), found["n"].map(student))
     return found.assign(label=[results.measure(name).label for name in found["measure"]])
 
 

@@ -133,16 +133,16 @@ class SweepTables:
         columns = ["setting", *self.axes, "policy", "round", "measure", "n", "mean", "stderr"]
         return pd.DataFrame(rows, columns=columns)
 
-    def last(self, measure: str) -> pd.DataFrame:
-        """The summary of a measure at the last checkpoint of each setting.
+    def last(self, *measures: str) -> pd.DataFrame:
+        """The summary of measures at the last checkpoint of each setting.
 
         Args:
-            measure: its name.
+            *measures: names; none for all.
 
         Returns:
             Rows of `summary`.
         """
-        rows = self.summary(measure)
+        rows = self.summary(*measures)
         return rows[rows["round"] == rows.groupby(["setting", "policy"])["round"].transform("max")]
 
     def lanes(self, *measures: str) -> pd.DataFrame:
