@@ -104,7 +104,7 @@ def _show_doubts(console: Console, found: Mapping[str, Verdict]) -> None:
 
 def _show_shares(console: Console, results: Results, found: Mapping[str, Verdict]) -> None:
     """The share of every arm, or of the most interesting ones, under each policy; as many tables as the width needs."""
-    shares = np.array([result.pulls[-1].mean(axis=0) / results.rounds[-1] for result in results.policies.values()])
+    shares = np.array([measures["selection_fractions"]["mean"] for measures in results.final().values()])
     same = {verdict.promised for verdict in found.values() if verdict.promised is not None}
     promised = same.pop() if len(same) == 1 else None
     shown, rest = _interesting(shares, list(found.values()))

@@ -442,6 +442,7 @@ def test_a_closed_allocation_decides_no_more_but_takes_rewards(drinks: Driven, s
         (Change(AddArm("mate", fraction="much")), "must be a number"),  # type: ignore[arg-type]
         (Change(AddArm("mate"), max_arms=3), "an allocation may have at most 3 arms, got 4"),
         (Change(Retire("mate")), "has no arm 'mate'"),
+        (Change(Retire("teaa")), "has no arm 'teaa'; did you mean 'tea'?"),
         (Change(BringBack("tea", 0.5)), "arm 'tea' is not retired"),
         (Change(Retire("tea"), version=7), "allocation 'drinks' has version 0, not 7; read it again"),
         (Change(Rename("tea", "coffee")), "there is already an arm 'coffee'"),

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 from evenhand.bandit import changes
 from evenhand.bandit.audit.effects import planned_with_effect
 from evenhand.bandit.record import Record
-from evenhand.core.errors import EvenhandError
+from evenhand.core.errors import HINTED, EvenhandError, nearest
 from evenhand.messages.answers import ChangeResult, Plan
 from evenhand.messages.changes import (
     VALUES,
@@ -81,7 +81,8 @@ class Change(Command[Any]):
             )
         for arm in _named(change):
             if arm not in record.arms.place:
-                raise UnknownArm(f"allocation {allocation.name!r} has no arm {arm!r}")
+                hint = nearest(arm, record.arms.names) * (len(record.arms.names) <= HINTED)
+                raise UnknownArm(f"allocation {allocation.name!r} has no arm {arm!r}{hint}")
         same, number = _is_so(record, allocation.closed, change), len(record.arms.names)
         if isinstance(change, AddArm) and not same and self.max_arms is not None and number >= self.max_arms:
             raise TooMuchWork(f"an allocation may have at most {self.max_arms:,} arms, got {number + 1:,}")
