@@ -80,7 +80,7 @@ class _Method(Generic[Arguments, Result]):
     def carried_out(self, run: Run) -> Callable[..., Any]:
         """The method, with the signature that is documented: with ``self``, and without steps."""
         method, signature = run(self._operation), inspect.signature(self._operation)
-        result = str(signature.return_annotation).removeprefix("Steps[").removesuffix("]")
+        result = str(signature.return_annotation).removeprefix("Steps[").removesuffix("]").replace("answers.", "")
         parameters = [SELF, *signature.parameters.values()]
         vars(method)["__signature__"] = signature.replace(parameters=parameters, return_annotation=result)
         complete(method, operations.COMMON)

@@ -18,26 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, SupportsIndex, TypeVar
 from ..core.errors import DataError, EvenhandError
 from ..core.files import path_of, whole
 from ..messages import answers
-from ..messages.answers import (
-    LOG_TYPES,
-    AccessInfo,
-    AlgorithmInfo,
-    Allocation,
-    AllocationSummary,
-    Arm,
-    Assumption,
-    ChangeResult,
-    Decision,
-    DecisionOutcome,
-    Differences,
-    LeaseReport,
-    Missing,
-    Plan,
-    RewardResult,
-    Stopping,
-    TotalResult,
-    Webhook,
-)
+from ..messages.answers import Assumption, Missing
 from ..messages.changes import ChangeLike, change_of
 from ..messages.requests import Round
 from .errors import UnexpectedAnswer
@@ -79,7 +60,7 @@ def create(
     arm_features: Mapping[str, Mapping[str, Any]] | None = None,
     segments: str | Mapping[str, Any] | None = None,
     dry_run: bool = False,
-) -> Steps[bool | Plan]:
+) -> Steps[bool | answers.Plan]:
     """Create an allocation.
 
     Args:
@@ -135,12 +116,12 @@ def create(
     if segments is not None:
         body["segments"] = segments if isinstance(segments, str) else dict(segments)
     if dry_run:
-        return (yield from _send(Call("POST", "/v1/allocations", body, DRY_RUN), Plan))
+        return (yield from _send(Call("POST", "/v1/allocations", body, DRY_RUN), answers.Plan))
     status, _ = yield Call("POST", "/v1/allocations", body), dict[str, Any]
     return status == HTTPStatus.CREATED
 
 
-def allocations(health: bool = False) -> Steps[tuple[AllocationSummary, ...]]:
+def allocations(health: bool = False) -> Steps[tuple[answers.AllocationSummary, ...]]:
     """The allocations of the service, by name.
 
     Args:
@@ -152,12 +133,12 @@ def allocations(health: bool = False) -> Steps[tuple[AllocationSummary, ...]]:
     return _entries("allocations", "/v1/allocations", answers.Allocations, health=health or None)
 
 
-def describe(name: str) -> Steps[Allocation]:
+def describe(name: str) -> Steps[answers.Allocation]:
     """An allocation: its settings and its current round."""
-    return _get(path_to(name), Allocation)
+    return _get(path_to(name), answers.Allocation)
 
 
-def arms(name: str) -> Steps[tuple[Arm, ...]]:
+def arms(name: str) -> Steps[tuple[answers.Arm, ...]]:
     """The arms of an allocation, in their order, with their promises.
 
     Returns:
@@ -177,7 +158,7 @@ def decide(
     available: Iterable[str] | None = None,
     propensities: bool = False,
     idempotency_key: str | None = None,
-) -> Steps[Decision]:
+) -> Steps[answers.Decision]:
     """Decide which arms play in the next round.
 
     Args:
@@ -203,7 +184,7 @@ def decide_many(
     available: Iterable[str] | None = None,
     propensities: bool = False,
     idempotency_key: str | None = None,
-) -> Steps[tuple[Decision, ...]]:
+) -> Steps[tuple[answers.Decision, ...]]:
     """Decide which arms play in the next rounds.
 
     Args:
@@ -239,7 +220,7 @@ def _known(round: Round) -> dict[str, Any]:
     return {name: value for name, value in known.items() if value is not None}
 
 
-def _decisions(name: str, body: Mapping[str, Any], count: int, key: str | None) -> Steps[tuple[Decision, ...]]:
+def _decisions(name: str, body: Mapping[str, Any], count: int, key: str | None) -> Steps[tuple[answers.Decision, ...]]:
     """The decisions that a request asks for, so many."""
     answer = yield from _write("POST", path_to(name, "decisions"), body, key, answers.Decisions)
     decisions = answer.decisions
@@ -248,7 +229,7 @@ def _decisions(name: str, body: Mapping[str, Any], count: int, key: str | None) 
     return decisions
 
 
-def decision(name: str, id: str) -> Steps[DecisionOutcome]:
+def decision(name: str, id: str) -> Steps[answers.DecisionOutcome]:
     """A decision, and what came of it: who could play, who played, and their rewards.
 
     Args:
@@ -257,12 +238,12 @@ def decision(name: str, id: str) -> Steps[DecisionOutcome]:
     Returns:
         The decision, with the reward of each arm that played or None where it is not known.
     """
-    return _get(path_to(name, "decisions", id), DecisionOutcome)
+    return _get(path_to(name, "decisions", id), answers.DecisionOutcome)
 
 
 def reward(
     name: str, decision: str, rewards: Mapping[str, float], *, idempotency_key: str | None = None
-) -> Steps[tuple[RewardResult, ...]]:
+) -> Steps[tuple[answers.RewardResult, ...]]:
     """Send the rewards of arms, at any time, in any order, one by one or together.
 
     Args:
@@ -280,7 +261,7 @@ def reward_many(
     rewards: Iterable[tuple[str, Mapping[str, float]]],
     *,
     idempotency_key: str | None = None,
-) -> Steps[tuple[RewardResult, ...]]:
+) -> Steps[tuple[answers.RewardResult, ...]]:
     """Send the rewards of several decisions.
 
     Args:
@@ -327,7 +308,7 @@ def lease(
     return LeasedDecisions(answer, begun=begun)
 
 
-def report(name: str, leased: LeasedDecisions, *, finished: bool = False) -> Steps[LeaseReport]:
+def report(name: str, leased: LeasedDecisions, *, finished: bool = False) -> Steps[answers.LeaseReport]:
     """Report the decisions of a lease that were drawn so far, and the rewards that were collected in it.
 
     It can be repeated: what the service knows already is not taken twice.
@@ -342,7 +323,7 @@ def report(name: str, leased: LeasedDecisions, *, finished: bool = False) -> Ste
     path = path_to(name, "leases", leased.lease.id, "reports")
     while True:
         body, last = leased.body(REPORT)
-        answer = yield from _send(Call("POST", path, body | {"finished": finished and last}), LeaseReport)
+        answer = yield from _send(Call("POST", path, body | {"finished": finished and last}), answers.LeaseReport)
         leased.reported(body, answer)
         if last:
             return answer
@@ -356,7 +337,7 @@ def report_by_id(
     rewards: Mapping[str, Mapping[int, float]] | None = None,
     columns: Iterable[int] | None = None,
     finished: bool = False,
-) -> Steps[LeaseReport]:
+) -> Steps[answers.LeaseReport]:
     """Report decisions of a lease that another program drew, or an earlier run of this one; see `report`.
 
     Args:
@@ -373,12 +354,12 @@ def report_by_id(
     body: dict[str, Any] = {"played": played, "rewards": by_arm, "finished": finished}
     if columns is not None:
         body["columns"] = list(columns)
-    return _send(Call("POST", path_to(name, "leases", lease, "reports"), body), LeaseReport)
+    return _send(Call("POST", path_to(name, "leases", lease, "reports"), body), answers.LeaseReport)
 
 
 def total(
     name: str, value: float, round: int | None = None, *, idempotency_key: str | None = None
-) -> Steps[TotalResult]:
+) -> Steps[answers.TotalResult]:
     """Send the anonymous total of the round just decided: all rewards that arrived in it, of any arm.
 
     Args:
@@ -389,7 +370,7 @@ def total(
         The round to which the total was credited, and whether it was known before.
     """
     body = {"value": value, "round": round}
-    return _write("POST", path_to(name, "totals"), body, idempotency_key, TotalResult)
+    return _write("POST", path_to(name, "totals"), body, idempotency_key, answers.TotalResult)
 
 
 # --- changes ----------------------------------------------------------------------------------------------------------
@@ -397,7 +378,7 @@ def total(
 
 def change(
     name: str, record: ChangeLike, *, version: int | None = None, idempotency_key: str | None = None
-) -> Steps[ChangeResult]:
+) -> Steps[answers.ChangeResult]:
     """Change arms or promises, or close or reopen the allocation; what is promised anew counts from the next round.
 
     Args:
@@ -412,10 +393,10 @@ def change(
             has another version (code ``"conflict"``).
     """
     key = str(uuid.uuid4()) if idempotency_key is None else idempotency_key
-    return _change(ChangeResult, name, record, key, version=version)
+    return _change(answers.ChangeResult, name, record, key, version=version)
 
 
-def plan(name: str, record: ChangeLike, *, version: int | None = None) -> Steps[Plan]:
+def plan(name: str, record: ChangeLike, *, version: int | None = None) -> Steps[answers.Plan]:
     """What `change` would do with the same change, and what each arm would be promised; nothing is written.
 
     Args:
@@ -425,7 +406,7 @@ def plan(name: str, record: ChangeLike, *, version: int | None = None) -> Steps[
     Raises:
         ServiceError: what `change` would raise.
     """
-    return _change(Plan, name, record, None, version=version, **DRY_RUN)
+    return _change(answers.Plan, name, record, None, version=version, **DRY_RUN)
 
 
 def _change(shape: type[Record], name: str, record: ChangeLike, key: str | None, **query: Any) -> Steps[Record]:
@@ -442,7 +423,7 @@ def add_webhook(
     kinds: Iterable[str] | None = None,
     secret: str | None = None,
     after: int | None = None,
-) -> Steps[Webhook]:
+) -> Steps[answers.Webhook]:
     """Register an address to which events are sent; called again after a failure, it may be there twice.
 
     Args:
@@ -455,10 +436,10 @@ def add_webhook(
         The webhook, with its id and, this once, its secret.
     """
     body = {"url": url, "kinds": None if kinds is None else list(kinds), "secret": secret, "after": after}
-    return _send(Call("POST", path_to(name, "webhooks"), body), Webhook)
+    return _send(Call("POST", path_to(name, "webhooks"), body), answers.Webhook)
 
 
-def webhooks(name: str) -> Steps[tuple[Webhook, ...]]:
+def webhooks(name: str) -> Steps[tuple[answers.Webhook, ...]]:
     """The addresses to which events are sent, how far each is, and what is wrong with it.
 
     Returns:
@@ -468,13 +449,13 @@ def webhooks(name: str) -> Steps[tuple[Webhook, ...]]:
     return answer.webhooks
 
 
-def remove_webhook(name: str, id: str) -> Steps[Webhook]:
+def remove_webhook(name: str, id: str) -> Steps[answers.Webhook]:
     """Remove an address: nothing is sent to it any more.
 
     Args:
         id: of the webhook.
     """
-    return _send(Call("DELETE", path_to(name, "webhooks", id)), Webhook)
+    return _send(Call("DELETE", path_to(name, "webhooks", id)), answers.Webhook)
 
 
 # --- results ----------------------------------------------------------------------------------------------------------
@@ -493,7 +474,7 @@ def audit(name: str, limit: int | None = None) -> Steps[Audit]:
 
 def stopping(
     name: str, delta: float = 0.05, epsilon: float = 0.0, *, best: int | Literal["promises"] | None = None
-) -> Steps[Stopping]:
+) -> Steps[answers.Stopping]:
     """Whether one may stop: the arms that can still be the best; ask as often as you like.
 
     Args:
@@ -505,7 +486,7 @@ def stopping(
     Returns:
         The answer; printed, it is sentences.
     """
-    return _get(path_to(name, "stopping"), Stopping, delta=delta, epsilon=epsilon, best=best)
+    return _get(path_to(name, "stopping"), answers.Stopping, delta=delta, epsilon=epsilon, best=best)
 
 
 def price(name: str, promises: Sequence[float] | None = None) -> Steps[Price]:
@@ -532,7 +513,7 @@ def differences(
     month: str | None = None,
     assume: Assumption | None = None,
     confidence: float = 0.95,
-) -> Steps[Differences]:
+) -> Steps[answers.Differences]:
     """Differences of mean rewards, with intervals that hold at all times at once, however often one looks.
 
     Args:
@@ -546,19 +527,19 @@ def differences(
         The differences, each with its interval, what is claimed of it, and a sentence.
     """
     query = {"control": control, "of": of, "month": month, "assume": assume, "confidence": confidence}
-    return _get(path_to(name, "differences"), Differences, **query)
+    return _get(path_to(name, "differences"), answers.Differences, **query)
 
 
-def access() -> Steps[AccessInfo]:
+def access() -> Steps[answers.AccessInfo]:
     """The access of the client's key.
 
     Returns:
         The name and scopes of the key, and the allocations that it may use.
     """
-    return _get("/v1/access", AccessInfo)
+    return _get("/v1/access", answers.AccessInfo)
 
 
-def algorithms() -> Steps[tuple[AlgorithmInfo, ...]]:
+def algorithms() -> Steps[tuple[answers.AlgorithmInfo, ...]]:
     """The algorithms that allocations of the service can have.
 
     Returns:
@@ -596,11 +577,11 @@ def log(
     """
     target = Path(fspath(path))
     format = target.suffix.removeprefix(".").lower()
-    if format not in LOG_TYPES:
+    if format not in answers.LOG_TYPES:
         raise DataError(f"the name of a log must end in .csv or .parquet, got {fspath(path)!r}")
     query = {"format": format, "since": since, "until": until, "estimate": str(estimate).lower()}
     query |= {"features": "true"} if features else {}
-    yield from _download("log", Call("GET", path_to(name, "log"), query=query), target, LOG_TYPES[format])
+    yield from _download("log", Call("GET", path_to(name, "log"), query=query), target, answers.LOG_TYPES[format])
 
 
 def save_report(name: str, path: str | PathLike[str]) -> Steps[None]:

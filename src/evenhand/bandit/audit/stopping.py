@@ -47,10 +47,8 @@ def question(account: Account, delta: float, epsilon: float, best: int | str | N
             "and one that may always be wrong says nothing",
             "delta",
         )
-    epsilon, active = (
-        validate.number("epsilon", epsilon, 0.0, account.limits.width),
-        int(np.count_nonzero(account.active)),
-    )
+    epsilon = validate.number("epsilon", epsilon, 0.0, account.limits.width)
+    active = int(np.count_nonzero(account.active))
     if best == PROMISES:
         if account.merit is not None or account.rates is not None:
             kind = "merit" if account.rates is None else "guaranteed rewards"
@@ -306,13 +304,8 @@ def _answer(
 def _rounds(account: Account, asked: Question, known: Seen, means: Array) -> tuple[int | None, int | None]:
     """From when to when it is likely that one may stop, in rounds from now."""
     pace = account.recent_plays * known.number / np.maximum(account.pulls, 1.0)
-    options: Any = (
-        asked.delta,
-        asked.best,
-        account.active,
-        asked.epsilon / account.limits.width,
-        FARTHEST * account.round,
-    )
+    exactly, latest = asked.epsilon / account.limits.width, FARTHEST * account.round
+    options: Any = (asked.delta, asked.best, account.active, exactly, latest)
     ends = rounds_to_go(means, known.number, pace, *options)
     first, last = (math.ceil(end) if math.isfinite(end) else None for end in ends)
     return first, last

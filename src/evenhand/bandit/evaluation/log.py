@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 from pyarrow import ArrowException
 
 from evenhand.bandit.evaluation.columns import Reading, keep, kept_at, kept_with
-from evenhand.bandit.evaluation.known import Known, notes_of
 from evenhand.bandit.evaluation.known import known as known_of
-from evenhand.bandit.evaluation.plays import Plays
+from evenhand.bandit.evaluation.known import notes_of
+from evenhand.bandit.evaluation.plays import Plays, Rows
 from evenhand.bandit.evaluation.rounds import in_order, items_of, rounds_of
 from evenhand.bandit.evaluation.table import KINDS, Index, Table, names, propensities, rewards, times
 from evenhand.core.descriptions import complete, described
@@ -36,7 +35,7 @@ LARGEST_CELL = 2**31 - 1  # characters; Python's default is too small for the na
 
 
 @dataclass(frozen=True, eq=False)
-class Log:
+class Log(Rows):
     """A log of decisions, in the order of time.
 
     A round is a decision, or a row where the log has no ids of decisions. The rows of a round are consecutive. Plays
@@ -50,21 +49,9 @@ class Log:
         (('mate', 'tea'), array([1, 0]), 2)
     """
 
-    source: str  # name of the log in messages
-    items: tuple[str, ...]  # names of all items in the log, sorted by number or by name
-    item: Index  # (rows,), the place in ``items`` of the item that was played
-    reward: Array  # (rows,), its reward
-    propensity: Array  # (rows,), the probability with which it was among those played, in (0, 1]; NaN: not in the log
-    round: Index  # (rows,), the round of the row, counted from 0
-    sets: Mask  # (sets, items), the different sets of available items
-    available: Index  # (rounds,), the row of ``sets`` of each round
-    has_available: bool = False  # whether the log has available items; otherwise all items are available in every round
-    position: NDArray[Any] | None = None  # (rows,), where the item was shown; None where the log has no positions
     notes: tuple[str, ...] = ()  # how the rows were changed when they were read
-    reading: Reading = Reading()  # how they were read
     plays: Plays | None = None  # all rows, with their times; None for a part of a log
     estimated: bool = False  # whether the propensities were estimated
-    known: Known | None = None  # features of every round; None where none were read
 
     @property
     def rows(self) -> int:
@@ -75,11 +62,6 @@ class Log:
     def rounds(self) -> int:
         """Decisions in the log."""
         return len(self.available)
-
-    @property
-    def has_propensities(self) -> bool:
-        """Whether the log says with which propensity items were played."""
-        return not np.isnan(self.propensity).any()
 
     @classmethod
     def of(
@@ -363,17 +345,12 @@ def _log(frame: pd.DataFrame, reading: Reading, source: str, numbers: Index) -> 
         features, counts = known_of(table, reading.features, round, items, item)
         more += notes_of(counts, features, round, item)
     unsaid = "propensity_score" in known and int(np.isnan(propensity).sum())
-    plays = Plays(
-        source, items, item, reward, propensity, round, decided, rewarded, open, sets, available, listed, reading,
-        position, features, bool(unsaid),
-    )  # fmt: skip
+    rows: Any = (source, items, item, reward, propensity, round, sets, available, listed, position, reading, features)
+    plays = Plays(*rows, decided=decided, rewarded=rewarded, open=open, unsaid=bool(unsaid))
     if unsaid:
         more += (f"{unsaid:,} of {len(item):,} rows have no propensity, so the log counts as one without propensities",)
     notes += more
-    log = Log(
-        source, items, item, reward, propensity, round, sets, available, listed, position, notes, reading, plays,
-        known=features,
-    )  # fmt: skip
+    log = Log(*rows, notes=notes, plays=plays)
     judged = ~(open | np.isnan(reward))
     if not judged.any():
         young = f": all are younger than the window, {reading.window:g}" if reading.window and open.all() else ""

@@ -18,32 +18,38 @@ FEW = 0.1  # part of a squared error that is of a single play, above which too f
 
 
 @dataclass(frozen=True, eq=False)
-class Plays:
-    """All plays of a log in the order of time, also those whose reward is not known; one entry for each row."""
+class Rows:
+    """Plays in the order of time, one entry for each row of a log; the rows of a round are consecutive."""
 
     source: str  # name of the log in messages
-    items: tuple[str, ...]
-    item: Index  # the place in ``items``
-    reward: Array  # NaN where none came, or it came after the window
-    propensity: Array  # NaN where the log has none
-    round: Index
+    items: tuple[str, ...]  # names of all items in the log, sorted by number or by name
+    item: Index  # (rows,), the place in ``items`` of the item that was played
+    reward: Array  # (rows,), its reward; among all plays NaN where none came, or it came after the window
+    propensity: Array  # (rows,), the probability with which it was among those played, in (0, 1]; NaN: not in the log
+    round: Index  # (rows,), the round of the row, counted from 0
+    sets: Mask  # (sets, items), the different sets of available items
+    available: Index  # (rounds,), the row of ``sets`` of each round
+    has_available: bool = False  # whether the log has available items; otherwise all items are available in every round
+    position: NDArray[Any] | None = None  # (rows,), where the item was shown; None where the log has no positions
+    reading: Reading = Reading()  # how they were read
+    known: Known | None = None  # features of every round; None where none were read
+
+    @property
+    def has_propensities(self) -> bool:
+        """Whether the log says with which propensity items were played."""
+        return not np.isnan(self.propensity).any()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Plays(Rows):
+    """All plays of a log, also those whose reward is not known."""
+
     decided: Array  # time of the decision; of dates, seconds
     rewarded: Array  # time of the reward; NaN where the log does not say it
     open: Mask  # whether the reward may still come, or the play is younger than the window
-    sets: Mask  # (sets, items), the different sets of available items
-    available: Index  # (rounds,), the row of ``sets`` of each round
-    listed: bool  # whether the log has available items
-    reading: Reading  # how the log was read
-    position: NDArray[Any] | None = None  # where the item was shown; None where the log has no positions
-    known: Known | None = None  # features of every round; None where none were read
     unsaid: bool = False  # whether propensities are blank in some rows, as where a learning policy has no closed form
 
     @property
     def end(self) -> float:
         """The last time in the log."""
         return float(np.nanmax(np.maximum(self.decided, np.nan_to_num(self.rewarded, nan=-np.inf))))
-
-    @property
-    def has_propensities(self) -> bool:
-        """Whether the log says with which propensity items were played."""
-        return not np.isnan(self.propensity).any()

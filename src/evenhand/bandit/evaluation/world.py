@@ -252,7 +252,7 @@ def _availability(plays: Plays) -> tuple[Availability, list[str]]:
     """Who is available, as often as in the log."""
     share = np.bincount(plays.available, minlength=len(plays.sets)) / len(plays.available)
     sets, share = plays.sets[share > 0.0], share[share > 0.0]
-    if not plays.listed or sets.all():
+    if not plays.has_available or sets.all():
         return Always(), []
     if len(sets) > SETS:
         return Independent(share @ sets), ["Each arm is available as often as in the log, independently of the others."]

@@ -18,21 +18,8 @@ from fastapi.security.base import SecurityBase
 
 from evenhand.core.errors import nearest
 from evenhand.messages.rules import ALLOCATION, ARM, IDEMPOTENCY_KEY
+from evenhand.service.http import limits
 from evenhand.service.http.auth import Caller
-from evenhand.service.http.limits import (
-    BYTE,
-    NAME,
-    NAMING,
-    OWN,
-    RECEIVED,
-    REQUEST,
-    SMALL,
-    VALUE,
-    Place,
-    check_fields,
-    check_values,
-    work_of,
-)
 from evenhand.service.http.problems import Refused, documented
 from evenhand.service.http.service import Service
 from evenhand.service.json import InvalidJson, parse_json
@@ -172,13 +159,13 @@ class KeyRoute(APIRoute):
                 with service.quotas.request(caller):
                     check_query(request)
                     if self.body_field is None:
-                        await place.take(OWN.get(self.name, REQUEST))
+                        await place.take(limits.OWN.get(self.name, limits.REQUEST))
                     else:
                         request = _Read(request.scope, request.receive)
                         await request.read(self, service, place)
                     return await answer(request)
             except Refused:
-                await place.hold(REQUEST)  # a refusal takes its turn, too
+                await place.hold(limits.REQUEST)  # a refusal takes its turn, too
                 raise
             finally:
                 place.leave()
@@ -242,7 +229,7 @@ class _Read(Request):
         """The message of a large body, which pydantic takes as it is, or the plain value."""
         return self.state.body if self.state.message is None else self.state.message
 
-    async def read(self, route: KeyRoute, service: Service, place: Place) -> None:
+    async def read(self, route: KeyRoute, service: Service, place: limits.Place) -> None:
         """Parse the body when it is its turn; a large one in a thread, so that others are answered meanwhile."""
         types = self.headers.getlist("content-type")
         if len(types) != 1 or not _is_json(types[0]):
@@ -251,27 +238,27 @@ class _Read(Request):
             raise Refused("unsupported_media_type", message)
         body, self.state.message = await self._received(place), None
         size = partial(service.store.size, self.path_params.get("name", ""))
-        if len(body) <= SMALL:
-            await place.take(cost := OWN.get(route.name, REQUEST))
+        if len(body) <= limits.SMALL:
+            await place.take(cost := limits.OWN.get(route.name, limits.REQUEST))
             self.state.body = _parsed(body)
         else:
-            await place.take(REQUEST)
-            values = await check_values(route.name, service.settings, body, size)
-            each = NAME if route.name in NAMING else VALUE
-            await place.take(cost := REQUEST + BYTE * len(body) + each * values)
+            await place.take(limits.REQUEST)
+            values = await limits.check_values(route.name, service.settings, body, size)
+            each = limits.NAME if route.name in limits.NAMING else limits.VALUE
+            await place.take(cost := limits.REQUEST + limits.BYTE * len(body) + each * values)
             read = partial(_read, route.body_field, body, PRIORITY.long() if cost > LONG else nullcontext())
             parsed = asyncio.get_running_loop().run_in_executor(service.parsers, read)
             self.state.body, self.state.message = await parsed
-        work = work_of(route.name, self.state.body, size)
+        work = limits.work_of(route.name, self.state.body, size)
         if work > cost:
             await place.take(cost + work)
 
-    async def _received(self, place: Place) -> bytes:
+    async def _received(self, place: limits.Place) -> bytes:
         """The body; pieces of large ones have turns, so that nobody waits for many that come together."""
         body = bytearray()
         async for piece in self.stream():
-            if len(piece) > SMALL:
-                await place.take(RECEIVED * len(piece))
+            if len(piece) > limits.SMALL:
+                await place.take(limits.RECEIVED * len(piece))
                 place.leave()
             body += piece
         self._body = cast(bytes, body)  # for which FastAPI asks; a copy of 8 MiB takes some milliseconds
@@ -297,7 +284,7 @@ def _parsed(body: bytes) -> Any:
         value = parse_json(body)
     except InvalidJson as error:
         raise Refused("invalid", str(error), [("body", str(error))]) from None
-    check_fields(value)
+    limits.check_fields(value)
     return value
 
 

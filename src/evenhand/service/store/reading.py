@@ -18,18 +18,8 @@ from evenhand.bandit.audit.stopping import stopping
 from evenhand.bandit.history import Start, start_from
 from evenhand.core.errors import EvenhandError
 from evenhand.judgement.differences import sentence
-from evenhand.messages.answers import (
-    Allocation,
-    AllocationHealth,
-    Arm,
-    ArmOutcome,
-    Arms,
-    Assumption,
-    DecisionOutcome,
-    Differences,
-    Stopping,
-    moment,
-)
+from evenhand.messages import answers
+from evenhand.messages.answers import Assumption
 from evenhand.messages.audit import Audit
 from evenhand.messages.prices import Price
 from evenhand.service.store import tables
@@ -93,7 +83,7 @@ def stored_report(database: Database, name: str, now: float) -> str:
 
 
 @dataclass(frozen=True)
-class ReadDifferences(Reading[Differences]):
+class ReadDifferences(Reading[answers.Differences]):
     """Read differences of mean rewards; the arguments are those of `evenhand.Bandit.differences`.
 
     Example:
@@ -113,25 +103,27 @@ class ReadDifferences(Reading[Differences]):
     assume: Assumption | None = None
     confidence: float = 0.95
 
-    def run(self, context: CommandContext) -> Differences:
+    def run(self, context: CommandContext) -> answers.Differences:
         """The differences, each with its sentence."""
         record = context.allocation.bandit
         found = differences(record, self.control, self.of, self.month, self.assume, self.confidence)
-        since = None if record.scores.since is None else moment(record.scores.since)
+        since = None if record.scores.since is None else answers.moment(record.scores.since)
         say, texts = Account(record).say, (sentence(one, record.words) for one in found)
         sentences = tuple(say(f"{text[:1].upper()}{text[1:]}.") for text in texts)
-        return Differences(self.of, self.control, self.month, self.assume, since, found, sentences, record.words)
+        return answers.Differences(
+            self.of, self.control, self.month, self.assume, since, found, sentences, record.words
+        )
 
 
 @dataclass(frozen=True)
-class ReadStopping(Reading[Stopping]):
+class ReadStopping(Reading[answers.Stopping]):
     """Read whether one may stop; see `evenhand.Bandit.stopping`."""
 
     delta: float = 0.05  # the probability with which the answer may be wrong
     epsilon: float = 0.0  # by how much another arm may be better, in the unit of the rewards
     best: int | str | None = None  # how many best arms, or ``"promises"``; None for as many as play in a round
 
-    def run(self, context: CommandContext) -> Stopping:
+    def run(self, context: CommandContext) -> answers.Stopping:
         """The answer as of now."""
         return stopping(context.allocation.bandit, self.delta, self.epsilon, self.best)
 
@@ -153,7 +145,7 @@ class ReadPrice(Reading[Price]):
 
 
 @dataclass(frozen=True)
-class ReadHealth(Reading[AllocationHealth]):
+class ReadHealth(Reading[answers.AllocationHealth]):
     """Read what needs attention in an allocation.
 
     Example:
@@ -167,7 +159,7 @@ class ReadHealth(Reading[AllocationHealth]):
         >>> store.close()
     """
 
-    def run(self, context: CommandContext) -> AllocationHealth:
+    def run(self, context: CommandContext) -> answers.AllocationHealth:
         """The health of the allocation, closed or not."""
         allocation = context.allocation
         return health(Account(allocation.bandit), allocation.closed, context.now)
@@ -210,7 +202,7 @@ class ReadGauges(Reading[Gauges]):
 
 
 @dataclass(frozen=True)
-class Describe(Reading[Allocation]):
+class Describe(Reading[answers.Allocation]):
     """Describe the allocation: its settings and its current round.
 
     Example:
@@ -225,19 +217,19 @@ class Describe(Reading[Allocation]):
         >>> store.close()
     """
 
-    def run(self, context: CommandContext) -> Allocation:
+    def run(self, context: CommandContext) -> answers.Allocation:
         """The settings."""
         allocation, bandit = context.allocation, context.allocation.bandit
         created = select(tables.allocations.c.created).where(tables.allocations.c.id == allocation.id)
         settings: dict[str, Any] = settings_of(bandit)
-        return Allocation(
+        return answers.Allocation(
             **settings | {"arms": bandit.names, "rewards": tuple(bandit.reward_range), "words": bandit.words},
             name=allocation.name,
             retired=tuple(sorted(bandit.retired)),
             round=int(bandit.state.round),
             version=bandit.version,
             closed=allocation.closed,
-            created=moment(context.connection.execute(created).scalar_one()),
+            created=answers.moment(context.connection.execute(created).scalar_one()),
         )
 
 
@@ -255,7 +247,7 @@ class ReadEvidence(Reading[Start]):
 
 
 @dataclass(frozen=True)
-class ReadArms(Reading[Arms]):
+class ReadArms(Reading[answers.Arms]):
     """Read a page of the arms, in their order.
 
     Example:
@@ -275,13 +267,13 @@ class ReadArms(Reading[Arms]):
     limit: int = 100  # arms at most
     cursor: str | None = None  # `next` of the page before; None for the first page
 
-    def run(self, context: CommandContext) -> Arms:
+    def run(self, context: CommandContext) -> answers.Arms:
         """The page."""
         bandit = context.allocation.bandit
         first = 0 if self.cursor is None else _place_of(self.cursor)
         last = first + self.limit
-        arms = [Arm(arm, arm in bandit.retired, **arm_values(bandit, arm)) for arm in bandit.names[first:last]]
-        return Arms(tuple(arms), f"{last:x}" if last < len(bandit.names) else None)
+        arms = [answers.Arm(arm, arm in bandit.retired, **arm_values(bandit, arm)) for arm in bandit.names[first:last]]
+        return answers.Arms(tuple(arms), f"{last:x}" if last < len(bandit.names) else None)
 
 
 def _place_of(cursor: str) -> int:
@@ -296,7 +288,7 @@ def _place_of(cursor: str) -> int:
 
 
 @dataclass(frozen=True)
-class ReadDecision(Reading[DecisionOutcome]):
+class ReadDecision(Reading[answers.DecisionOutcome]):
     """Read a decision and what came of it, from the events.
 
     Example:
@@ -315,7 +307,7 @@ class ReadDecision(Reading[DecisionOutcome]):
 
     id: str  # of the decision
 
-    def run(self, context: CommandContext) -> DecisionOutcome:
+    def run(self, context: CommandContext) -> answers.DecisionOutcome:
         """The decision."""
         allocation = context.allocation
         round = round_of(allocation.bandit, self.id)
@@ -332,10 +324,12 @@ class ReadDecision(Reading[DecisionOutcome]):
                     if after < round
                 )
             arms = _outcomes(context, self.id, event, rewards)
-            return DecisionOutcome(self.id, round, moment(event.time), arms, tuple(available))
+            return answers.DecisionOutcome(self.id, round, answers.moment(event.time), arms, tuple(available))
 
 
-def _outcomes(context: CommandContext, id: str, decided: Event, rewarded: list[Event]) -> tuple[ArmOutcome, ...]:
+def _outcomes(
+    context: CommandContext, id: str, decided: Event, rewarded: list[Event]
+) -> tuple[answers.ArmOutcome, ...]:
     arms = decided.body["arms"]
     propensities = decided.body.get("propensity", [None] * len(arms))
     stderr = decided.body.get("stderr", [None if one is None else 0.0 for one in propensities])
@@ -346,7 +340,7 @@ def _outcomes(context: CommandContext, id: str, decided: Event, rewarded: list[E
     missing: Any = "pending" if entry is not None and not entry.closed else "lost"
     missing = "total" if bandit.by_totals else missing
     return tuple(
-        ArmOutcome(
+        answers.ArmOutcome(
             arm,
             propensity,
             error,
