@@ -350,7 +350,7 @@ def _log(frame: pd.DataFrame, reading: Reading, source: str, numbers: Index) -> 
     if unsaid:
         more += (f"{unsaid:,} of {len(item):,} rows have no propensity, so the log counts as one without propensities",)
     notes += more
-    log = Log(*rows, notes=notes, plays=plays)
+    log = replace(Log(*rows), notes=notes, plays=plays)
     judged = ~(open | np.isnan(reward))
     if not judged.any():
         young = f": all are younger than the window, {reading.window:g}" if reading.window and open.all() else ""
