@@ -18,6 +18,7 @@ from evenhand.algorithms.build import Surroundings, each_policy, grid_points, po
 from evenhand.bandit.evaluation.replay import policy_of
 from evenhand.core.errors import ConfigurationError, Faults
 from evenhand.core.parts import build, plain, several
+from evenhand.environment.world import as_environment
 from evenhand.evaluation import Log, price
 from evenhand.policy import UCB, DeficitFirst, TopM
 from evenhand.service import Store
@@ -331,3 +332,30 @@ def test_readers_of_policies_take_one_several_or_labelled_ones() -> None:
     faults = Faults()
     assert list(policies_of(["ucb1", "fub"], Surroundings(2), faults)) == ["ucb1"]
     assert [str(one).partition(";")[0] for one in faults] == ["policies[1]: there is no algorithm 'fub'"]
+
+
+@pytest.mark.parametrize("place", [run, read, swept])
+def test_values_are_given_by_the_names_of_arms(place: Callable[..., Policy]) -> None:
+    rewards = {"kind": "bernoulli", "means": [0.9, 0.5]}
+    world = {"arms": ["tea", "coffee"], "rewards": rewards, "fractions": {"coffee": 0.1}, "penalties": {"tea": 2.0}}
+    shares = place("fucb", world).fractions
+    assert shares is not None
+    assert list(shares) == [0.0, 0.1]
+    for form in ({"algorithm": "f_ts", "fractions": {"tea": 0.2}}, {"fairness": {"kind": "deficit_first"}}):
+        shares = place(form, {**world, "fractions": {"tea": 0.2}}).fractions
+        assert shares is not None
+        assert list(shares) == [0.2, 0.0]
+    with pytest.raises(eh.EvenhandError, match=r"policies\[0\]\.fractions has an unknown arm 'tee'; did you mean"):
+        place([{"algorithm": "f_ts", "fractions": {"tee": 0.2}}], world)
+    with pytest.raises(eh.EvenhandError, match=r"environment\.weights has an unknown arm 'tee'; did you mean 'tea'"):
+        place("fucb", {**world, "weights": {"tee": 2.0}})
+
+
+def test_arms_without_a_name_in_the_table_have_the_usual_value() -> None:
+    rewards = {"kind": "bernoulli", "means": [0.9, 0.5]}
+    table = {"rewards": rewards, "penalties": {"1": 2.0}, "weights": {"2": 3.0}}
+    setup = parse({"horizon": 20, "environment": table, "policies": "ucb1"})
+    for world in (setup.environment, as_environment(table)):
+        assert world.penalties is not None
+        assert world.weights is not None
+        assert [list(world.penalties), list(world.weights)] == [[2.0, 0.0], [1.0, 3.0]]

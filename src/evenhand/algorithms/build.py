@@ -17,8 +17,8 @@ from evenhand.core.errors import ConfigurationError, EvenhandError, Faults, near
 from evenhand.core.imports import import_object
 from evenhand.core.parts import build, class_of, kinds, parameters_of, several
 from evenhand.core.state import Array
-from evenhand.environment.world import Environment
-from evenhand.messages.changes import VALUES
+from evenhand.environment.world import Environment, of_arms
+from evenhand.messages.changes import VALUES, in_order
 from evenhand.policy.composition import SLOTS, Policy
 from evenhand.policy.groups import with_numbers
 from evenhand.policy.prior import by_name
@@ -272,6 +272,8 @@ def _value(name: str, value: object, surroundings: Surroundings) -> object:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if name in VALUES and number:  # one number stands for a list of equal ones
         return [value] * surroundings.arms
+    if name in VALUES and of_arms(value):
+        return in_order(name, value, surroundings.names)
     if name == "prior" and isinstance(value, Mapping):
         return by_name(value, surroundings.names)
     if name == "groups" and isinstance(value, Iterable) and not isinstance(value, str | Mapping):

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evenhand.core import validate
-from evenhand.core.errors import HINTED, EvenhandError, StateError, nearest, number_of, there_are
+from evenhand.core.errors import EvenhandError, StateError, number_of, there_are
 from evenhand.core.parts import plain
 from evenhand.core.state import Array, Unit
-from evenhand.messages.changes import VALUES
+from evenhand.messages.changes import VALUES, in_order
 
 
 class RewardRange(NamedTuple):
@@ -79,13 +79,7 @@ class RewardRange(NamedTuple):
 def by_arm(name: str, value: object, names: tuple[str, ...]) -> Any:
     """The values of a parameter in the order of the arms; from a number for all, or a mapping without its zeros."""
     if isinstance(value, Mapping):
-        known = set(names)
-        for arm in value:
-            if arm not in known:
-                hint = nearest(str(arm), names) * (len(names) <= HINTED)
-                raise EvenhandError(f"{name} has an unknown arm {arm!r}{hint}")
-        default = VALUES[name][1] or 0.0
-        value = [value.get(arm, default) for arm in names]
+        value = in_order(name, value, names)
     if isinstance(value, int | float) and not isinstance(value, bool):
         if VALUES[name][1] is None:
             return value  # also that of arms added later

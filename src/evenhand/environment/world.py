@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
-from attrs import field
+from attrs import evolve, field
 from numpy.typing import NDArray
 
 from evenhand.core import validate
@@ -36,6 +36,7 @@ from evenhand.environment.contextual import ContextualRewards, check_fit
 from evenhand.environment.feedback import Channel, FeedbackModel, Immediate
 from evenhand.environment.rewards import Rewards
 from evenhand.features.partition import Partition
+from evenhand.messages.changes import in_order
 from evenhand.policy.custom_merit import MeritLike, as_merit
 from evenhand.policy.merit import Merit
 
@@ -102,6 +103,10 @@ def partition_of(segments: Any, contexts: Contexts | None) -> Partition | None:
     if features is None:
         raise EvenhandError("needs contexts with declared features: of kind 'categories' or 'log'", "segments")
     return Partition(segments, features)
+
+
+#: What can be given by the names of arms, too.
+BY_ARM = ("fractions", "penalties", "weights")
 
 
 @part("environment", "environment")
@@ -309,12 +314,26 @@ class Environment(Part):
         return World(self, horizon, lanes, seed)
 
 
+def of_arms(value: object) -> TypeGuard[Mapping[str, Any]]:
+    """Whether values are given by the names of arms."""
+    return isinstance(value, Mapping) and not {"kind", "per_lane"} & set(value)
+
+
+def with_values(environment: Environment, given: Mapping[str, object]) -> Environment:
+    """The environment with the shares, prices and weights that are given by the names of arms."""
+    named: dict[str, Any] = {
+        name: in_order(name, one, environment.names) for name, one in given.items() if name in BY_ARM and of_arms(one)
+    }
+    return evolve(environment, **named) if named else environment
+
+
 EnvironmentLike: TypeAlias = Environment | Mapping[str, object]
 
 
 def as_environment(value: object, importing: Callable[[str], object] | None = None) -> Environment:
     """An environment, given as one, or by a table of its parts."""
     table = {"kind": value} if isinstance(value, str) else value
+    given: Mapping[str, object] = {}
     try:
         if isinstance(table, Mapping):
             table = {"kind": "environment", **table}
@@ -323,11 +342,12 @@ def as_environment(value: object, importing: Callable[[str], object] | None = No
                 raise ConfigurationError(f"kind {kind!r} is one of rewards: write {remedy}", key="kind")
             if "arms" in table:  # what configurations call the names
                 table["names"] = table.pop("arms")
+            given, table = table, {name: one for name, one in table.items() if not (name in BY_ARM and of_arms(one))}
         environment: Environment = build("environment", table, importing)
         validate.part("", environment, Environment, "Environment(Bernoulli([0.9, 0.5]))")
+        return with_values(environment, given)
     except EvenhandError as error:
         raise error.at("environment") from None
-    return environment
 
 
 class World:

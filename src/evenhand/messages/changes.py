@@ -9,7 +9,7 @@ their limits, and the comment at each field as its description.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, field, fields
 from typing import (
     TYPE_CHECKING,
@@ -27,7 +27,7 @@ from typing import (
 from typing_extensions import TypedDict
 
 from ..core.dataclasses import dataclass
-from ..core.errors import EvenhandError, nearest, shown
+from ..core.errors import HINTED, EvenhandError, nearest, shown
 from .rules import NAMED, SLICED, ArmName, ArmNames, Described, MaxLen, MinLen, Nonnegative, Share, Table
 from .words import Words
 
@@ -99,6 +99,17 @@ class ArmValues(Stated):
 VALUES: dict[str, tuple[str, float | None]] = {
     one.metadata["parameter"]: (one.name, one.metadata["new"]) for one in fields(ArmValues)
 }
+
+
+def in_order(name: str, given: Mapping[Any, Any], arms: Sequence[str]) -> list[Any]:
+    """The values of a parameter in the order of the arms, from a mapping that leaves out those of a new arm."""
+    for arm in given:
+        if arm not in arms:
+            hint = nearest(str(arm), arms) * (len(arms) <= HINTED)
+            raise EvenhandError(f"has an unknown arm {arm!r}{hint}", name)
+    return [given.get(arm, VALUES[name][1] or 0.0) for arm in arms]
+
+
 CHANGES: dict[str, type[ChangeRecord]] = {}  # by their names
 Record = TypeVar("Record", bound=type[ChangeRecord])
 
