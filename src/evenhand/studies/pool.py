@@ -116,10 +116,8 @@ class Pool:
             suspects: list[tuple[Unit, Exception]] = []
             yield from self._side_by_side(workers, tasks, workers.slots, suspects)
             for unit, _ in suspects:
-                self.together = 1
-                (task,) = self._tasks(iter([unit]), builder, [])
                 ended: list[tuple[Unit, Exception]] = []
-                yield from self._side_by_side(workers, iter([task]), 1, ended)
+                yield from self._side_by_side(workers, self._tasks(iter([unit]), builder, []), 1, ended)
                 for _, error in ended:
                     reason = f"perhaps for want of memory: {_first_sentence(error)}"
                     yield [(unit, Failure(f"it ended the process that ran it, {reason}"))]
