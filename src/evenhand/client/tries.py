@@ -116,16 +116,8 @@ class Tries:
                 f"{call.idempotency_key}, it is not carried out twice."
             )
         problem = last.problem or Problem(title="", status=503, detail="", code="unavailable")
-        return Unavailable(
-            message,
-            problem.code,
-            problem.errors,
-            last.status,
-            problem.request_id,
-            tries=self._number,
-            seconds=seconds,
-            idempotency_key=call.idempotency_key,
-        )
+        known = (problem.code, problem.errors, last.status, problem.request_id)
+        return Unavailable(message, *known, tries=self._number, seconds=seconds, idempotency_key=call.idempotency_key)
 
 
 def failed(call: Call, error: httpx.HTTPError | httpx.InvalidURL) -> Transient | ServiceError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -77,27 +77,13 @@ def caused(record: Record) -> tuple[list[tuple[list[int], float]], list[tuple[li
 
 def _line(record: Record, entry: Entry, until: int | None, ended_why: str = "") -> PromiseLine:
     """An entry in plays."""
-    brought, owed, carried, forgiven, capped, lapsed = (one / PLAY for one in (entry.brought, *entry[9:14]))
-    return PromiseLine(
-        name=called(entry.holder, record.names),
-        kind=entry.kind,
-        share=entry.share,
-        since=entry.since if entry.round is None or entry.kind == "segment" else entry.round,
-        until=until,
-        rounds=entry.until - entry.since,
-        plays=entry.plays,
-        brought=brought,
-        owed=owed,
-        carried=carried,
-        forgiven=forgiven,
-        capped=capped,
-        lapsed=lapsed,
-        began=None if entry.began is None else moment(entry.began),
-        reason=entry.reason,
-        key=entry.key,
-        ended_why=ended_why,
-        segment=segment_of(entry.holder),
-    )
+    plays = [one / PLAY for one in (entry.brought, *entry[9:14])]
+    since = entry.since if entry.round is None or entry.kind == "segment" else entry.round
+    who = (called(entry.holder, record.names), entry.kind, entry.share)
+    rounds, began = (since, until, entry.until - entry.since), None if entry.began is None else moment(entry.began)
+    why = (entry.reason, entry.key, ended_why, segment_of(entry.holder))
+    line: Any = (*who, *rounds, entry.plays, *plays, began, *why)
+    return PromiseLine(*line)
 
 
 def bounds_of(record: Record) -> tuple[BoundLine, ...]:

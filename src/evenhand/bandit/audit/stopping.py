@@ -162,16 +162,8 @@ def _by_differences(
     text = f"Yes: {said}, on average over all rounds (error at most {percent(asked.delta)})."
     sure = f"if {listed(premises)}" if premises else "whatever changes over time"
     lines = [text, f"This holds however often one looks, {sure}.", *_nearer(account, far, nearest, premises)]
-    return Stopping(
-        stop=True,
-        candidates=possible,
-        chosen=possible[:1],
-        epsilon_now=nearest,
-        rounds=(0, 0),
-        claim="holds_if" if premises else "holds",
-        premises=premises,
-        sentences=tuple(map(account.say, lines)),
-    )
+    claim: Claim = "holds_if" if premises else "holds"
+    return Stopping(True, possible, possible[:1], nearest, (0, 0), claim, premises, tuple(map(account.say, lines)))
 
 
 def _nearer(account: Account, far: float, nearest: float, premises: tuple[str, ...]) -> list[str]:

@@ -8,12 +8,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from evenhand.bandit.evaluation.chances import UNSEEN as NEVER
-from evenhand.bandit.evaluation.chances import chances_change, mend, without_chance
 from evenhand.bandit.evaluation.estimators import mean, snips
 from evenhand.bandit.evaluation.followed import Followed
 from evenhand.bandit.evaluation.intervals import CONTRADICTED
 from evenhand.bandit.evaluation.plays import FEW, FEWEST
+from evenhand.bandit.evaluation.propensities import UNSEEN as NEVER
+from evenhand.bandit.evaluation.propensities import chances_change, mend, without_chance
 from evenhand.core.errors import number_of
 from evenhand.core.intervals import Interval
 from evenhand.core.state import Array

@@ -8,10 +8,10 @@ from typing import TypeAlias
 import numpy as np
 
 from evenhand.bandit.arguments import RewardRange
-from evenhand.bandit.evaluation.chances import UNSEEN, chances_change, mend, without_chance
 from evenhand.bandit.evaluation.estimators import Scores
 from evenhand.bandit.evaluation.followed import Followed
 from evenhand.bandit.evaluation.log import Log
+from evenhand.bandit.evaluation.propensities import UNSEEN, chances_change, mend, without_chance
 from evenhand.core import validate
 from evenhand.core.intervals import Interval
 from evenhand.core.state import Array

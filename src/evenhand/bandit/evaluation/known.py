@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from evenhand.bandit.evaluation.rounds import listing
-from evenhand.bandit.evaluation.table import Index, Table, text_of
+from evenhand.bandit.evaluation.table import Index, Table, listing, text_of
 from evenhand.core.errors import DataError, EvenhandError, number_of
 from evenhand.core.state import Array, Mask
 from evenhand.features.declaration import Features

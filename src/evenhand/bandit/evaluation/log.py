@@ -18,8 +18,18 @@ from evenhand.bandit.evaluation.columns import Reading, keep, kept_at, kept_with
 from evenhand.bandit.evaluation.known import known as known_of
 from evenhand.bandit.evaluation.known import notes_of
 from evenhand.bandit.evaluation.plays import Plays, Rows
-from evenhand.bandit.evaluation.rounds import in_order, items_of, rounds_of
-from evenhand.bandit.evaluation.table import KINDS, Index, Table, names, propensities, rewards, times
+from evenhand.bandit.evaluation.table import (
+    KINDS,
+    Index,
+    Table,
+    in_order,
+    items_of,
+    names,
+    propensities,
+    rewards,
+    rounds_of,
+    times,
+)
 from evenhand.core.descriptions import complete, described
 from evenhand.core.errors import DataError, EvenhandError, number_of
 from evenhand.core.files import NOT_UTF8, check_header, path_of

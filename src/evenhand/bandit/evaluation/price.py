@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from evenhand.bandit.evaluation import priced_by_features
-from evenhand.bandit.evaluation.log import Log, read_log
+from evenhand.bandit.evaluation.columns import Reading
+from evenhand.bandit.evaluation.learning import counts_of
+from evenhand.bandit.evaluation.log import Log, parse, read_log
 from evenhand.bandit.evaluation.priced import TODAY, Facts, facts_of
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, InfeasiblePromise, number_of, shown
 from evenhand.core.numbers import amount, percent
 from evenhand.core.state import Array
 from evenhand.judgement.sentences import listed
-from evenhand.messages.prices import ArmPrice, Price, PricePoint
+from evenhand.messages.prices import ArmPrice, LogPrice, Price, PricePoint
+from evenhand.messages.requests import PriceRequest
 from evenhand.theory.achievable import TOLERANCE
 from evenhand.theory.bounded import Bounds, best_bounded, check_bounds, price_of_bounds, range_of_price
 from evenhand.theory.prices import BOUNDED, best_promised, cost_interval
@@ -162,6 +165,17 @@ def price_of(
         unknown=tuple(_unknown(facts, curve, count)),
         by_segment=by_segment,
     )
+
+
+def priced_log(message: PriceRequest) -> LogPrice:
+    """The price by the log of a request, of which nothing is kept, and what an allocation that starts from it knows."""
+    limits = None if message.rewards is None else (message.rewards[0], message.rewards[1])
+    log = parse(message.log, Reading(dict(message.columns), message.window, message.missing, limits))
+    facts = facts_of(log)
+    assert facts.fit is not None
+    found = price_of(replace(facts, world=None), PROMISES if message.promises is None else message.promises)
+    counts = {arm: {"plays": float(plays), "sum": total} for arm, (plays, total) in counts_of(log).items()}
+    return LogPrice(found, facts.fit.limits, counts, log.notes)
 
 
 def _possible(facts: Facts, promises: Sequence[float | Mapping[str, object]]) -> Sequence[float | Mapping[str, Any]]:

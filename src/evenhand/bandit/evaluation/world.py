@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from evenhand.bandit.evaluation.lateness import DOUBT, dependence, lateness
 from evenhand.bandit.evaluation.plays import FEW, FEWEST, Plays
-from evenhand.bandit.evaluation.rounds import in_order
-from evenhand.bandit.evaluation.table import Index
+from evenhand.bandit.evaluation.table import Index, in_order
 from evenhand.core.errors import DataError
 from evenhand.core.state import Array, Mask, PerLane
 from evenhand.environment.availability import Always, Availability, Independent, Joint

@@ -52,10 +52,9 @@ NAMING = ("decide", "lease")  # routes whose bodies name arms, and little else
 FEW, LENGTH = 100, 4_096  # values; bytes of a value of a long body, on average, at most
 #: The largest number of names, numbers and so on in the bodies of routes, by their names; others have few.
 VALUES: dict[str, Callable[[Settings, float], float]] = {
-    "create": lambda settings, names: 5 * settings.max_arms + 100,  # all arms are named, with four parameters by name
-    "change": lambda settings, names: 5 * settings.max_arms + 100,
-    "decide": lambda settings, names: min(settings.max_arms, names) + 2 * settings.max_batch + 100,
-    "lease": lambda settings, names: min(settings.max_arms, names) + 2 * settings.max_batch + 100,
+    # all arms are named, with four parameters by name
+    **dict.fromkeys(("create", "change"), lambda settings, names: 5 * settings.max_arms + 100),
+    **dict.fromkeys(NAMING, lambda settings, names: min(settings.max_arms, names) + 2 * settings.max_batch + 100),
     "reward": lambda settings, names: 5 * settings.max_batch + 100,  # each of its own decision
     "price_log": lambda settings, names: settings.max_body,  # commas of a file; their number still counts as work
     "report": lambda settings, names: 3 * REPORTED * settings.max_batch + 100,  # a position and a value for each

@@ -40,7 +40,6 @@ from evenhand.service.http.dependencies import (
 )
 from evenhand.service.http.limits import REPORTED, check_arms, check_number, check_propensities
 from evenhand.service.http.problems import JsonResponse, Refused, count_or_promises, documented
-from evenhand.service.http.uploads import priced_log
 from evenhand.service.json import encode_by_pieces
 from evenhand.service.store import Change as MakeChange
 from evenhand.service.store import (
@@ -231,6 +230,8 @@ async def price_log(caller: Administrator, service: Services, message: requests.
 
     The answer has what a new allocation takes as `start_from`, too.
     """
+    from evenhand.bandit.evaluation.price import priced_log  # which loads pandas
+
     return JsonResponse(await run_in_threadpool(priced_log, message))
 
 

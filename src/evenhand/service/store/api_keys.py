@@ -51,15 +51,8 @@ class Keys:
         expires: float | None = None,
     ) -> tuple[Key, str]:
         """A new key and its secret, which cannot be shown again."""
-        key = Key(
-            id=secrets.token_hex(4),
-            name=name,
-            scopes=frozenset(scopes),
-            allocations=None if allocations is None else frozenset(allocations),
-            created=self._clock(),
-            expires=expires,
-            revoked=None,
-        )
+        of = None if allocations is None else frozenset(allocations)
+        key = Key(secrets.token_hex(4), name, frozenset(scopes), of, self._clock(), expires, revoked=None)
         _check(key, scopes)
         with self._database.transaction(writes=True) as connection:
             return key, _insert(connection, key)

@@ -30,8 +30,7 @@ from evenhand.service.store import tables
 from evenhand.service.store.allocation import Allocation
 from evenhand.service.store.errors import Closed, Conflict, TooMuchWork
 from evenhand.service.store.events import Event
-from evenhand.service.store.lease_log import LeaseLog
-from evenhand.service.store.reader import damage_as_state_error, found
+from evenhand.service.store.reader import LeaseLog, damage_as_state_error, found
 
 if TYPE_CHECKING:
     from evenhand.bandit.contexts import Seen

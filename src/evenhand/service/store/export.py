@@ -30,8 +30,15 @@ from evenhand.service.store.database import Database
 from evenhand.service.store.errors import TooMuchWork
 from evenhand.service.store.events import Event, fold
 from evenhand.service.store.features import Sealed, find
-from evenhand.service.store.lease_log import LeaseLog
-from evenhand.service.store.reader import available_after, damage_as_state_error, found, linked, next_rows, place_before
+from evenhand.service.store.reader import (
+    LeaseLog,
+    available_after,
+    damage_as_state_error,
+    found,
+    linked,
+    next_rows,
+    place_before,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
