@@ -301,14 +301,23 @@ def choose_all(rules, world, counts, scratch, done, growth, own):  # type: ignor
 
 
 @compiled
+def next_anew(anew, lane):  # type: ignore[no-untyped-def]
+    """The next lane that chooses, from one on. In a loop of its own the others cost nothing."""
+    while lane < anew.size and not anew[lane]:
+        lane += 1
+    return lane
+
+
+@compiled
 def choose_anew(rules, world, counts, scratch, done, growth, own):  # type: ignore[no-untyped-def]
     """The arms that play in the lanes whose holds are over."""
-    for lane in range(scratch.scale.size):
-        if scratch.anew[lane]:
-            learn_played(rules, counts, scratch, lane)  # who has played until now
-            if drawn(rules):
-                draw_scores(scratch.score, counts.known, 0, not world.sleeping, lane, lane + 1, own)
-            look_at(rules, world, counts, scratch, lane, growth, done)
-            high, low, more, less = own[0], own[1], own[2], own[3]
-            high, low = choose(rules, world, counts, scratch, lane, lane + 1, done, growth, high, low, more, less)
-            own[0], own[1] = high, low
+    lane = next_anew(scratch.anew, 0)
+    while lane < scratch.anew.size:
+        learn_played(rules, counts, scratch, lane)  # who has played until now
+        if drawn(rules):
+            draw_scores(scratch.score, counts.known, 0, not world.sleeping, lane, lane + 1, own)
+        look_at(rules, world, counts, scratch, lane, growth, done)
+        high, low, more, less = own[0], own[1], own[2], own[3]
+        high, low = choose(rules, world, counts, scratch, lane, lane + 1, done, growth, high, low, more, less)
+        own[0], own[1] = high, low
+        lane = next_anew(scratch.anew, lane + 1)

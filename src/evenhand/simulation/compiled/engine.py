@@ -238,7 +238,7 @@ class _Run:
     def _parts(self, stop: int) -> tuple[Any, ...]:
         """What only the general loop reads, with room for the next rounds."""
         rounds = stop - self._done
-        self._holds = rules.with_sizes(self._holds, self._policy.hold, rounds)
+        self._holds = rules.with_sizes(self._holds, self._policy.hold, rounds, int(self._rounds[-1]))
         self._arrivals = rules.with_room(self._arrivals, rounds * self._scratch.playing.size)
         phase = rules.phase_for(self._policy, self._done + 1, self._rules.arms)
         if phase.restarts and self._holds.coins:
@@ -280,7 +280,7 @@ class _Run:
         rewards = table if table.size else np.zeros(shape)  # on which delays do not depend
         arms = np.broadcast_to(np.arange(shape[-1]), shape).reshape(-1)
         level = np.zeros(arms.size) if chance is None else chance.reshape(-1)
-        return np.array(quantile(level, arms, rewards.reshape(-1)), dtype=float).reshape(shape)
+        return rules.own(np.asarray(quantile(level, arms, rewards.reshape(-1)), dtype=float).reshape(shape))
 
     def leave(self, state: State) -> None:
         """Write down what was counted, and let the policy's generator go on where the kernel has stopped."""

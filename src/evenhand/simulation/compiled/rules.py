@@ -325,15 +325,15 @@ def plans_for(schedule: ScheduleRules, arms: int, lanes: int) -> Plans:
     )
 
 
-def with_sizes(holds: Holds, hold: HoldRules, rounds: int) -> Holds:
-    """The holds with sizes for those that can begin within so many rounds."""
+def with_sizes(holds: Holds, hold: HoldRules, rounds: int, horizon: int) -> Holds:
+    """The holds with sizes for those that can begin within so many rounds of a run."""
     if hold.size is None:
         return holds
     needed = int(holds.times.max()) + rounds + 1
     if needed <= len(holds.sizes):
         return holds
     with np.errstate(over="ignore"):
-        sizes = np.floor(hold.size(np.arange(1.0, 2.0 * needed)))
+        sizes = np.floor(hold.size(np.arange(1.0, min(2 * needed, horizon + 2))))
     return holds._replace(sizes=np.concatenate([[0.0], sizes]))
 
 

@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import logging
 from functools import cache
+from typing import Any
 
 import numpy as np
 
+from evenhand.core.source import Root
 from evenhand.core.state import Array
 from evenhand.simulation.compiled.generator import Words, beta, constants, lasting, shuffle, words_of
+from evenhand.simulation.compiled.kept import version_of
 
 #: Shapes of Beta distributions, each of another branch: below, at and above 1, large, and as small as a prior can be.
 SHAPES = ((1.0, 1.0), (0.5, 0.3), (0.01, 0.02), (1.0, 2.0), (0.5, 3.0), (2.0, 5.0), (3000.0, 12.0))
@@ -19,23 +22,27 @@ DRAWS = 10_000  # of each
 ARMS = 7  # in each random order
 
 
-def _draw(won, lost, words, drawn):  # type: ignore[no-untyped-def]
-    """Draws of a Beta distribution from a generator's words."""
-    high, low = words[0], words[1]
-    won_b, won_c = constants(won)
-    lost_b, lost_c = constants(lost)
-    for place in range(len(drawn)):
-        drawn[place], high, low = beta(won_b, won_c, lost_b, lost_c, high, low, words[2], words[3])
+def made(version: str) -> tuple[Any, Any]:
+    """Compiled functions that draw; kept while no code that they use has changed: what is tried is what plays."""
+
+    def draw(won, lost, words, drawn):  # type: ignore[no-untyped-def]
+        version  # noqa: B018
+        high, low = words[0], words[1]
+        won_b, won_c = constants(won)
+        lost_b, lost_c = constants(lost)
+        for place in range(len(drawn)):
+            drawn[place], high, low = beta(won_b, won_c, lost_b, lost_c, high, low, words[2], words[3])
+
+    def shuffle_all(words, orders):  # type: ignore[no-untyped-def]
+        version  # noqa: B018
+        high, low, spare = words[0], words[1], words[4]
+        for lane in range(orders.shape[1]):
+            high, low, spare = shuffle(orders, lane, high, low, words[2], words[3], spare)
+
+    return lasting(draw), lasting(shuffle_all)
 
 
-def _shuffle(words, orders):  # type: ignore[no-untyped-def]
-    """Random orders, in columns."""
-    high, low, spare = words[0], words[1], words[4]
-    for lane in range(orders.shape[1]):
-        high, low, spare = shuffle(orders, lane, high, low, words[2], words[3], spare)
-
-
-draw, shuffle_all = lasting(_draw), lasting(_shuffle)
+draw, shuffle_all = made(version_of(Root(__name__, "made")))
 
 
 @cache
