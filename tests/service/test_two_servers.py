@@ -103,6 +103,9 @@ def test_a_request_repeated_at_the_other_server_is_the_same_request(pair: tuple[
     assert [server.http.get(PAGE).json()["round"] for server in pair] == [40, 40]
 
 
+@pytest.mark.parametrize(
+    "database", [pytest.param("sqlite", marks=pytest.mark.slow), "postgresql"], indirect=True
+)  # of one server on SQLite there are tests in `test_faults`
 def test_one_goes_on_when_the_other_is_killed(database: str, pair: tuple[Server, Server]) -> None:
     first, second = pair
     assert first.post("/v1/allocations", DRINKS).status_code == 201
