@@ -377,17 +377,17 @@ def test_a_promise_in_a_segment_that_was_not_due_a_play_has_not_begun() -> None:
     """As one for all rounds: it began late, or its arm could never play."""
     bandit = live(of(), 40)
     bandit.promise({"mate": 0.1}, segment="DE")
-    assert bandit.audit(now=40.0).verdict == "No promise has begun yet."
+    assert bandit.audit(now=40.0).verdict == "No promise has been due more than a play yet."
     bandit.decide(someone("DE"), available=["tea"], now=40.0)
     audit = bandit.audit(now=40.0)
-    assert (audit.verdict, audit.bounds[0].verdict) == ("No promise has begun yet.", None)
+    assert (audit.verdict, audit.bounds[0].verdict) == ("No promise has been due more than a play yet.", None)
     for _ in range(11):
         bandit.decide(someone("DE"), available=["tea"], now=40.0)
     assert bandit.audit(now=40.0).bounds[0].verdict == "missed"
     fresh = of()
     fresh.promise({"mate": 0.3}, segment="FR")
     fresh.decide(someone("FR"), available=["tea"], now=0.0)
-    assert fresh.audit(now=0.0).verdict == "No promise has begun yet."  # it could never play
+    assert fresh.audit(now=0.0).verdict == "No promise has been due more than a play yet."  # it could never play
     fresh.decide(someone("FR"), now=0.0)
     assert fresh.audit(now=0.0).verdict == "The promise is kept."
 

@@ -337,7 +337,11 @@ def test_mixing_may_change_with_the_round() -> None:
         (1.1, r"^mixing must be a number in \[0, 1\], got 1\.1$"),
         (math.nan, r"^mixing must be a number in \[0, 1\], got nan$"),
         (None, r"^mixing must be a number in \[0, 1\] or a rule such as ForChoices\(1000\), got None$"),
-        ("much", r"^mixing: unknown kind 'much'; known: constant, for_choices, one_phase, doubling, doubled_horizon$"),
+        (
+            "much",
+            "^mixing: unknown kind 'much'; known: constant, for_choices, one_phase, doubling, doubled_horizon; "
+            "your own: import its module first, on the command line with --import FILE$",
+        ),
     ],
 )
 def test_bad_mixing_is_refused(mixing: Any, message: str) -> None:
