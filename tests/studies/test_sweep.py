@@ -106,6 +106,13 @@ def test_differences_are_paired(config: dict[str, Any]) -> None:
         results.summary("regrets")
 
 
+def test_without_a_finished_unit_there_is_no_measure(config: dict[str, Any]) -> None:
+    config["environment"] = {**config["environment"], "fractions": [0.1, 0.1, 0.1]}  # of two arms
+    results = sweep(config, AXES)
+    with pytest.raises(EvenhandError, match=r"'regret', as no unit is finished; `evenhand sweep status` shows why"):
+        results.summary("regret")
+
+
 def test_processes_change_no_digit(config: dict[str, Any]) -> None:
     one, two = (sweep(config, AXES, jobs=jobs) for jobs in (1, 2))
     pd.testing.assert_frame_equal(one.lanes(), two.lanes())

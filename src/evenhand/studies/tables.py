@@ -301,7 +301,8 @@ class SweepTables:
         known = self.measures
         for name in measures:
             if name not in known:
-                raise EvenhandError(f"there is no measure {name!r}{nearest(name, known)}")
+                hint = nearest(name, known) if known else ", as no unit is finished; `evenhand sweep status` shows why"
+                raise EvenhandError(f"there is no measure {name!r}{hint}")
         return list(measures) or known
 
 
