@@ -81,15 +81,9 @@ class ChangeLog(deque[Change]):
         """Plain JSON values."""
         found = []
         for one in self:
-            lists = {
-                "shares": list(map(list, one.shares)),
-                "caps": list(map(list, one.caps)),
-                "groups": list(one.groups),
-            }
-            found.append(asdict(one) | lists)
-            for name in ("key", "segment"):
-                if not found[-1][name]:
-                    del found[-1][name]
+            moved = {name: list(map(list, getattr(one, name))) for name in ("shares", "caps")}
+            values = asdict(one) | moved | {"groups": list(one.groups)}
+            found.append({name: value for name, value in values.items() if value or name not in ("key", "segment")})
         return found
 
     @classmethod

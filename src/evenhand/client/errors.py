@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from ..core.errors import EvenhandError
 from ..messages.problem import Detail
@@ -57,15 +58,12 @@ class Unavailable(ServiceError):
         self,
         message: str,
         code: str = "unavailable",
-        errors: Sequence[Detail] = (),
-        status: int | None = None,
-        request_id: str | None = None,
-        *,
+        *known: Any,  # as of `ServiceError`
         tries: int = 0,
         seconds: float = 0.0,
         idempotency_key: str | None = None,
     ) -> None:
-        super().__init__(message, code, errors, status, request_id)
+        super().__init__(message, code, *known)
         self.tries, self.seconds, self.idempotency_key = tries, seconds, idempotency_key
 
 

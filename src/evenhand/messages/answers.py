@@ -390,9 +390,8 @@ class Stopping(Answer):
     However often one looks, the answer is wrong with a probability of delta at most, if its premises are true.
     """
 
-    stop: (
-        bool  # whether the arms of `chosen` are certain, or none is better by more than the epsilon that was asked for
-    )
+    # whether the arms of `chosen` are certain, or none is better by more than the epsilon that was asked for
+    stop: bool
     candidates: tuple[str, ...]  # arms that are still possible, those with the largest estimate first
     chosen: tuple[str, ...]  # arms to take if one stops now, of which there are as many as were asked for
     # the smallest epsilon with which one could stop now, in the unit of the rewards: by how much another arm may be

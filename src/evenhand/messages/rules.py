@@ -29,9 +29,7 @@ SENTENCES = {
 }
 MAX_LEASE = 1_000_000  # decisions of a lease
 MAX_NESTING = 8  # levels of nested lists and objects per parameter
-SLICE = (
-    500  # entries that are checked at once: to describe 100,000 that are wrong takes 0.8 s, in which nothing else runs
-)
+SLICE = 500  # entries that are checked at once: to describe 100,000 wrong ones takes 0.8 s, in which nothing else runs
 MAX_LEASE_SECONDS = 86_400.0  # for which they may be played
 SCOPES = ("administer", "decide", "reward", "read")  # of keys
 

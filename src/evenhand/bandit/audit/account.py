@@ -70,17 +70,13 @@ class Account:
         self.certain: Array = self.known - np.minimum(self.late, self.known - self.received)
 
         self.ledger, self.caused = partial(ledger_of, record), partial(caused, record)  # a health asks for neither
-        self._record, self._promised = (
-            record,
-            bool(promised.any()),
-        )  # nor for what is computed of these when it is asked
+        self._record, self._promised = record, bool(promised.any())  # nor for what is computed of these when asked
         self.groups = policy.groups  # arms that are promised shares together, and of these promises since when
         self.bounds = bounds_of(record)  # a line for each group, and for each arm with a cap
 
         within = (line for line in self.bounds if line.kind == "segment")
-        self.owed_within = {
-            in_segment(line.name, line.segment): line.owed for line in within
-        }  # by promise, in segments
+        #: By promise, in segments.
+        self.owed_within = {in_segment(line.name, line.segment): line.owed for line in within}
 
         ended = (entry for entry in record.ledger.entries if entry.kind == "segment" and entry.share)
         self.ended_within = {entry.holder for entry in ended}  # arms in segments that were promised something before

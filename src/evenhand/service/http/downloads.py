@@ -7,7 +7,7 @@ import csv
 import io
 import re
 import warnings
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -21,7 +21,7 @@ from evenhand.bandit.audit.report import report
 from evenhand.messages.answers import LOG_TYPES
 from evenhand.messages.audit import Audit
 from evenhand.messages.lines import COLUMNS, VALUES
-from evenhand.service.http.dependencies import KeyRoute, Name, Reader, Services, route, text
+from evenhand.service.http.dependencies import Endpoint, KeyRoute, Name, Reader, Services, route, text
 from evenhand.service.http.limits import LogDownload
 from evenhand.service.store import ReadAudit
 from evenhand.service.store.export import FORMULA, LogLimits, stream_log
@@ -36,14 +36,13 @@ DRAWING = ThreadPoolExecutor(1, thread_name_prefix="evenhand-figure")
 router = APIRouter(route_class=KeyRoute, generate_unique_id_function=lambda route: route.name)
 
 
-@route(
-    router.get,
-    "/v1/allocations/{name}/audit.csv",
-    "results",
-    None,
-    also=text("a row per arm", CSV),
-    response_class=Response,
-)
+def _downloads(file: str, what: str, media_type: str) -> Callable[[Endpoint], Endpoint]:
+    """A route that answers with a file about an allocation."""
+    path, also = f"/v1/allocations/{{name}}/{file}", text(what, media_type)
+    return route(router.get, path, "results", None, also=also, response_class=Response)
+
+
+@_downloads("audit.csv", "a row per arm", CSV)
 async def audit_csv(caller: Reader, service: Services, name: Name) -> Response:
     """Download the audit as a table, with a row per arm and the columns of its lines.
 
@@ -53,14 +52,7 @@ async def audit_csv(caller: Reader, service: Services, name: Name) -> Response:
     return _file(content, f"{name}-audit.csv", CSV)
 
 
-@route(
-    router.get,
-    "/v1/allocations/{name}/audit.svg",
-    "results",
-    None,
-    also=text("the figure", SVG),
-    response_class=Response,
-)
+@_downloads("audit.svg", "the figure", SVG)
 async def audit_svg(caller: Reader, service: Services, name: Name) -> Response:
     """Download the figure of the audit: shares beside promises, and estimated rewards with their intervals.
 
@@ -71,9 +63,7 @@ async def audit_svg(caller: Reader, service: Services, name: Name) -> Response:
     return _file(content, f"{name}-audit.svg", SVG)
 
 
-@route(
-    router.get, "/v1/allocations/{name}/report", "results", None, also=text("the report", HTML), response_class=Response
-)
+@_downloads("report", "the report", HTML)
 async def audit_report(caller: Reader, service: Services, name: Name) -> Response:
     """Download a report to be handed on, as one page that loads nothing and can be printed.
 

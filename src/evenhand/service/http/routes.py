@@ -19,6 +19,7 @@ from evenhand.messages.audit import Audit
 from evenhand.messages.changes import AddArm, ArmValues, Change, Erase
 from evenhand.messages.prices import LogPrice, Price
 from evenhand.messages.rules import MONTH, SHARES
+from evenhand.service import store
 from evenhand.service.http.deliveries import check_registered
 from evenhand.service.http.dependencies import (
     Administrator,
@@ -41,21 +42,6 @@ from evenhand.service.http.dependencies import (
 from evenhand.service.http.limits import REPORTED, check_arms, check_number, check_propensities
 from evenhand.service.http.problems import JsonResponse, Refused, count_or_promises, documented
 from evenhand.service.json import encode_by_pieces
-from evenhand.service.store import Change as MakeChange
-from evenhand.service.store import (
-    Decide,
-    Describe,
-    LeaseRounds,
-    ReadArms,
-    ReadAudit,
-    ReadDecision,
-    ReadDifferences,
-    ReadPrice,
-    ReadStopping,
-    ReportLease,
-    Reward,
-    Total,
-)
 from evenhand.service.store.export import read_event_page
 
 TAGS = [
@@ -98,16 +84,16 @@ async def decide(caller: Decider, service: Services, name: Name, message: Decisi
         number = message.count
         check_arms(service.settings, message.available)
     check_number("a request", service.settings.max_batch, "decisions", number)
-    command = Decide(**vars(message), max_work=service.settings.max_work, **once)
+    command = store.Decide(**vars(message), max_work=service.settings.max_work, **once)
     if message.propensities:
-        check_propensities(service.settings, number, len((await service.run(name, Describe())).arms))
+        check_propensities(service.settings, number, len((await service.run(name, store.Describe())).arms))
     return JsonResponse(await service.run(name, command))
 
 
 @route(router.get, "/v1/allocations/{name}/decisions/{id}", "rounds", answers.DecisionOutcome, "unknown_decision")
 async def decision(caller: Reader, service: Services, name: Name, id: str) -> Response:
     """Show a decision: who could play, who played, and what came of it."""
-    return JsonResponse(await service.run(name, ReadDecision(id)))
+    return JsonResponse(await service.run(name, store.ReadDecision(id)))
 
 
 @route(direct.post, "/v1/allocations/{name}/rewards", "rounds", answers.RewardResults)
@@ -123,7 +109,7 @@ async def reward(
     """
     rewards = tuple((entry.decision, entry.rewards) for entry in message.rewards)
     check_number("a request", service.settings.max_batch, "rewards", sum(len(some) for _, some in rewards))
-    return JsonResponse(await service.run(name, Reward(rewards, **once)))
+    return JsonResponse(await service.run(name, store.Reward(rewards, **once)))
 
 
 @route(router.post, "/v1/allocations/{name}/leases", "rounds", answers.Lease, "closed")
@@ -135,7 +121,7 @@ async def lease(caller: Decider, service: Services, name: Name, message: request
     """
     options: Any = once | {"max_work": service.settings.max_work, "max_leases": service.settings.max_leases}
     check_arms(service.settings, message.available)
-    command = LeaseRounds(message.decisions, message.seconds, message.available, message.units, **options)
+    command = store.LeaseRounds(message.decisions, message.seconds, message.available, message.units, **options)
     return JsonResponse(await service.run(name, command))
 
 
@@ -162,7 +148,7 @@ async def report(
     limit = REPORTED * service.settings.max_batch
     check_number("a report", limit, "rewards", sum(len(positions) for positions, _ in rewards.values()))
     check_number("a report", limit, "columns", len(message.columns or ()))
-    command = ReportLease(id, message.played, rewards, message.columns, message.finished, **once)
+    command = store.ReportLease(id, message.played, rewards, message.columns, message.finished, **once)
     return JsonResponse(await service.run(name, command))
 
 
@@ -174,7 +160,7 @@ async def total(
 
     It is credited in equal parts to the arms that played in that round.
     """
-    return JsonResponse(await service.run(name, Total(message.value, message.round, **once)))
+    return JsonResponse(await service.run(name, store.Total(message.value, message.round, **once)))
 
 
 # --- allocations ------------------------------------------------------------------------------------------------------
@@ -221,7 +207,7 @@ async def create(
     if dry_run:
         return await _planned(await run_in_threadpool(partial(service.store.plan, **options, rewards=(low, high))))
     new = await run_in_threadpool(partial(service.store.create, **options, rewards=(low, high), api_key=caller.id))
-    return JsonResponse(await service.run(message.name, Describe()), 201 if new else 200)
+    return JsonResponse(await service.run(message.name, store.Describe()), 201 if new else 200)
 
 
 @route(router.post, "/v1/price", "allocations", LogPrice, "infeasible")
@@ -257,7 +243,7 @@ async def allocations(
 @route(router.get, "/v1/allocations/{name}", "allocations", answers.Allocation)
 async def describe(caller: Reader, service: Services, name: Name) -> Response:
     """Describe an allocation: its settings and its current round."""
-    return JsonResponse(await service.run(name, Describe()))
+    return JsonResponse(await service.run(name, store.Describe()))
 
 
 Version = Annotated[
@@ -290,7 +276,7 @@ async def change(
     request itself would have.
     """
     options: Any = {} if dry_run else once
-    command = MakeChange(message, version, dry_run, max_arms=service.settings.max_arms, **options)
+    command = store.Change(message, version, dry_run, max_arms=service.settings.max_arms, **options)
     result = await service.run(name, command)
     return await _planned(result) if dry_run else JsonResponse(result)
 
@@ -298,7 +284,7 @@ async def change(
 @route(router.get, "/v1/allocations/{name}/arms", "allocations", answers.Arms)
 async def arms(caller: Reader, service: Services, name: Name, limit: Limit = PAGE, cursor: Cursor = None) -> Response:
     """List the arms of an allocation, in their order."""
-    return JsonResponse(await service.run(name, ReadArms(limit, cursor)))
+    return JsonResponse(await service.run(name, store.ReadArms(limit, cursor)))
 
 
 @route(
@@ -317,7 +303,7 @@ async def add(
     caller: Administrator, service: Services, name: Name, arm: ArmPath, message: ArmValues, once: Once
 ) -> Response:
     """Add an arm, as the change `add`; if it is there with the same values, nothing changes and the status is 200."""
-    command = MakeChange(AddArm(arm=arm, **vars(message)), max_arms=service.settings.max_arms, **once)
+    command = store.Change(AddArm(arm=arm, **vars(message)), max_arms=service.settings.max_arms, **once)
     result = await service.run(name, command)
     return JsonResponse(result, 201 if result.changed else 200)
 
@@ -328,7 +314,7 @@ async def erase_arm(caller: Administrator, service: Services, name: Name, arm: A
 
     The name is then nowhere in the database, and in no later answer, export or log. What was played stays counted.
     """
-    return JsonResponse(await service.run(name, MakeChange(Erase(arm), **once)))
+    return JsonResponse(await service.run(name, store.Change(Erase(arm), **once)))
 
 
 # --- results ----------------------------------------------------------------------------------------------------------
@@ -354,7 +340,7 @@ async def audit(
         headers["etag"] = etag
         if seen is not None and {"*", etag} & {tag.strip() for tag in seen.split(",")}:
             return Response(status_code=304, headers=headers)
-    made = await service.with_authors(await service.run(name, ReadAudit(limit)))
+    made = await service.with_authors(await service.run(name, store.ReadAudit(limit)))
     content = await run_in_threadpool(encode_by_pieces, made, "lines")
     return Response(content, headers=headers, media_type="application/json")
 
@@ -383,7 +369,7 @@ async def differences(
     ] = 0.95,
 ) -> Response:
     """Compare mean rewards of arms or groups, with intervals that hold however often one looks."""
-    return JsonResponse(await service.run(name, ReadDifferences(control, of, month, assume, confidence)))
+    return JsonResponse(await service.run(name, store.ReadDifferences(control, of, month, assume, confidence)))
 
 
 @route(router.get, "/v1/allocations/{name}/stopping", "results", answers.Stopping)
@@ -408,7 +394,7 @@ async def stopping(
 
     It may be asked as often as one likes: the error is at most `delta` over all times together.
     """
-    return JsonResponse(await service.run(name, ReadStopping(delta, epsilon, best)))
+    return JsonResponse(await service.run(name, store.ReadStopping(delta, epsilon, best)))
 
 
 @route(router.get, "/v1/allocations/{name}/price", "results", Price)
@@ -427,7 +413,7 @@ async def price(
 ) -> Response:
     """Say what promised shares would cost in the long run, from the rewards so far, with an interval."""
     shares = None if promise is None else tuple(shares_of(promise, "promise"))
-    return JsonResponse(await service.run(name, ReadPrice(shares)))
+    return JsonResponse(await service.run(name, store.ReadPrice(shares)))
 
 
 @route(router.get, "/v1/allocations/{name}/events", "results", answers.Events)
