@@ -31,7 +31,7 @@ from evenhand.core.source import Root, digest_of
 SIMULATION = (
     "evenhand.simulation.simulate:run_block",
     "evenhand.simulation.compiled.engine:Engine",
-    "evenhand.simulation.compiled.kernel:loops",
+    "evenhand.simulation.compiled.kernel:loop",
 )
 #: What decides in process.
 BANDIT = ("evenhand.bandit.bandit:Bandit",)

@@ -10,6 +10,8 @@ from types import ModuleType
 
 import pytest
 
+from evenhand.core.source import Root, Source
+
 FOLDER = Path(__file__).parents[2] / "benchmarks"
 
 
@@ -65,6 +67,15 @@ def test_the_caption_says_when_where_and_with_what_it_was_measured() -> None:
 
 def test_tables_are_marked_whose_code_has_changed_since() -> None:
     assert REPORT.marked(PAGE) == PAGE, "python benchmarks/report.py marks them"
+
+
+def test_all_that_was_measured_is_there() -> None:
+    """Of a name that is not there no change would be noticed."""
+    listed = {*REPORT.SIMULATION, *REPORT.BANDIT, *REPORT.SERVICE}
+    listed |= {name for names in re.findall(r"<!-- code: (.*) = \w+ -->", PAGE) for name in names.split()}
+    source = Source()
+    for module, _, name in (one.partition(":") for one in sorted(listed)):
+        assert source.statements(Root(module, name)), f"{module}:{name}"
 
 
 def test_an_aim_beside_old_figures_is_neither_met_nor_missed() -> None:
