@@ -630,7 +630,7 @@ def through_json(policy: Policy, state: State, lanes: int | None) -> State:
     return restore(policy.start(2, lanes), plain)
 
 
-@pytest.mark.parametrize("lanes", [None, 2])
+@pytest.mark.parametrize("lanes", [pytest.param(None, marks=pytest.mark.slow), 2])
 def test_a_window_grows_with_the_phases_and_comes_back_from_a_file_in_each(lanes: int | None) -> None:
     # T_k = 8, 16, …, 4096 and d_k = ⌊sqrt T_k⌋ = 2, 4, 5, 8, …, 64: ten phases, with nothing said of a horizon.
     policy = ars_clw(first_horizon=8, exponent=0.5)

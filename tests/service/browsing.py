@@ -110,8 +110,10 @@ def visit_again(
         for other in page.context.pages:
             if other is not page:
                 other.close()
-        page.evaluate("localStorage.clear(); sessionStorage.clear()")
-        page.goto("about:blank")  # nothing of this visit goes on
+        try:
+            page.evaluate("localStorage.clear(); sessionStorage.clear()")
+        finally:
+            page.goto("about:blank")  # nothing of this visit goes on
 
 
 @contextmanager

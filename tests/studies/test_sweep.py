@@ -113,9 +113,14 @@ def test_without_a_finished_unit_there_is_no_measure(config: dict[str, Any]) -> 
         results.summary("regret")
 
 
-def test_processes_change_no_digit(config: dict[str, Any]) -> None:
+def test_processes_change_no_digit_and_a_comparison_can_follow(config: dict[str, Any]) -> None:
+    """Both take joblib's workers; a sweep ends those that it started."""
     one, two = (sweep(config, AXES, jobs=jobs) for jobs in (1, 2))
     pd.testing.assert_frame_equal(one.lanes(), two.lanes())
+    setup = parse(config)
+    policies = dict.fromkeys(("one", "other"), next(iter(setup.policies.values())))
+    results = compare(policies, setup.environment, 40, lanes=150, jobs=2, progress=False)
+    assert (results.policies["one"].pulls == results.policies["other"].pulls).all()
 
 
 def test_what_is_finished_is_never_run_again(config: dict[str, Any], tmp_path: Path, ran: list[str]) -> None:
@@ -196,15 +201,6 @@ def test_a_worker_that_ends_costs_only_its_own_unit(config: dict[str, Any]) -> N
     pd.testing.assert_frame_equal(
         results.lanes("reward"), sweep(config, {"policies[0].eta": [1, 2, 3, 4, 5, 6]}).lanes("reward")
     )
-
-
-def test_a_comparison_in_several_processes_can_follow_a_sweep(config: dict[str, Any]) -> None:
-    """Both take joblib's workers; a sweep ends those that it started."""
-    sweep(config, {"policies[0].eta": [1, 2]}, jobs=2)
-    setup = parse(config)
-    policies = dict.fromkeys(("one", "other"), next(iter(setup.policies.values())))
-    results = compare(policies, setup.environment, 40, lanes=150, jobs=2, progress=False)
-    assert (results.policies["one"].pulls == results.policies["other"].pulls).all()
 
 
 STUDY = """

@@ -95,6 +95,7 @@ def test_nothing_is_claimed_where_a_change_was_seen() -> None:
     assert "a change of the mean reward of a was found" in found.interval.premises
 
 
+@pytest.mark.slow  # as `test_several_plays_per_round_cover_too`, with more arms and a jump
 def test_all_intervals_cover_at_once_and_at_all_times() -> None:
     """Three arms of equal means, which jump from .2 to .7 while the shares of the policy are still wandering."""
     missed = 0

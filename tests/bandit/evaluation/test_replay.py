@@ -44,7 +44,11 @@ def alone(rng: np.random.Generator, policy: Policy, rounds: int, means: Any) -> 
 
 
 @pytest.mark.parametrize(
-    ("algorithm", "shares"), [("ucb1", EVEN), ("thompson", USED), ("exp3", EVEN), ("fucb", USED), ("ucb1", USED)]
+    ("algorithm", "shares"),
+    [
+        *(("exp3", EVEN), ("fucb", USED)),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in (("ucb1", EVEN), ("thompson", USED), ("ucb1", USED))),
+    ],
 )
 def test_what_is_accepted_has_the_law_of_the_policy_alone(shares: Any, algorithm: str) -> None:
     known: dict[str, dict[str, Any]] = {"exp3": {"mixing": 0.2}, "fucb": {"fractions": [0.4, 0, 0]}}
