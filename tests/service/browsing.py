@@ -106,7 +106,6 @@ def visit_again(
         with watched(page, url) as visit:
             yield visit
     finally:
-        page.unroute_all(behavior="ignoreErrors")
         for other in page.context.pages:
             if other is not page:
                 other.close()
@@ -143,5 +142,7 @@ def watched(page: Page, url: str) -> Iterator[Visit]:
         yield visit
         visit.check()
     finally:
+        for one in page.context.pages:
+            one.unroute_all(behavior="ignoreErrors")  # a request may be on its way
         for event, listener in heard.items():
             page.remove_listener(event, listener)
