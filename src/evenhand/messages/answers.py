@@ -366,9 +366,10 @@ class Cost(Answer):
 
     The price is the largest expected reward per round without promises, less the largest with those of today, as if
     every arm were always available. Incurred are, over all promises so far, the plays that these asked for and the arms
-    got, times what the best arm would have brought more. Both are computed from the estimates, the price also from what
-    was learned beforehand, and corrected for the best of many noisy means being too large. Their 95% intervals hold at
-    all times at once, and whatever the rewards are that are not known.
+    got, times what the best arm would have brought more; it may have slept, which the lower end allows for. Both are
+    computed from the estimates, the price also from what was learned beforehand, and corrected for the best of many
+    noisy means being too large. Their 95% intervals hold at all times at once, and whatever the rewards are that are
+    not known.
     """
 
     per_round: float | None  # price per round, in the unit of the rewards; null where it is not known

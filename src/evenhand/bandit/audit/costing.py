@@ -70,6 +70,8 @@ class Prices:
         self.account, self.bounded, given = account, _bounded(account), _given(account)
         counted = account.active | (given > 0.0)
         self.given, self.active = given[counted], account.active[counted]
+        asleep = np.where(account.active, account.missed, 0.0)[counted]
+        self.beside_all = np.maximum(self.given - (asleep.sum() - asleep), 0.0)  # at least, while no other arm slept
         self.low, self.high = scaled_means(account, counted, beforehand=True)
         likely = _likely(account, counted, account.learned_plays, account.learned_sums)
         self.likely = np.clip(likely, self.low, self.high)
@@ -108,18 +110,18 @@ class Prices:
 
     def incurred(self) -> float:
         """What the last of the m best arms would likely have brought more in plays that promises asked for."""
-        return self._missed(self.likely_here, self.likely_here)
+        return self._missed(self.likely_here, self.likely_here, self.given)
 
     def incurred_ends(self) -> tuple[float, float]:
-        """The range of what was incurred."""
+        """The range of what was incurred; where arms slept, plays in rounds without a better arm have cost nothing."""
         low, high = self.low_here, self.high_here
+        least = self._missed(low, high, self.beside_all)
         if len(low) > BOUNDED:
-            return self._missed(low, high), self._missed(high, low)
-        least, most = self._missed(low, high), most_missed(low, high, self.given, self.active, self.account.plays)
-        return least, max(least, most)  # sums are rounded
+            return least, self._missed(high, low, self.given)
+        return least, max(least, most_missed(low, high, self.given, self.active, self.account.plays))  # rounded sums
 
-    def _missed(self, best: Array, means: Array) -> float:
-        return float(np.maximum(np.sort(best[self.active])[-self.account.plays] - means, 0.0) @ self.given)
+    def _missed(self, best: Array, means: Array, given: Array) -> float:
+        return float(np.maximum(np.sort(best[self.active])[-self.account.plays] - means, 0.0) @ given)
 
 
 def most_missed(low: Array, high: Array, given: Array, active: Mask, plays: int) -> float:
@@ -231,7 +233,8 @@ def notes(account: Account) -> list[str]:
     """What the price of promises rests on, in sentences."""
     notes, active = [], account.active
     if ((account.seen - account.missed)[active] < ASLEEP * account.seen[active]).any():
-        notes.append("The computation assumes that every arm is always available; here some were not.")
+        asleep = "here some were not, for which the lower end of what the promises have cost allows"
+        notes.append(f"The computation assumes that every arm is always available; {asleep}.")
     if account.learned_plays[active].any():
         notes.append("The price counts what was learned beforehand, and holds if those plays are like today's.")
     unknown = np.flatnonzero(active & (account.known + account.learned_plays == 0.0))
