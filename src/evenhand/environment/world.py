@@ -319,11 +319,15 @@ def of_arms(value: object) -> TypeGuard[Mapping[str, Any]]:
     return isinstance(value, Mapping) and not {"kind", "per_lane"} & set(value)
 
 
-def with_values(environment: Environment, given: Mapping[str, object]) -> Environment:
-    """The environment with the shares, prices and weights that are given by the names of arms."""
-    named: dict[str, Any] = {
-        name: in_order(name, one, environment.names) for name, one in given.items() if name in BY_ARM and of_arms(one)
-    }
+def apart(table: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The shares, prices and weights of a table that are given by the names of arms, and the rest."""
+    given = {name: table[name] for name in BY_ARM if of_arms(table.get(name))}
+    return given, {name: one for name, one in table.items() if name not in given}
+
+
+def with_values(environment: Environment, given: Mapping[str, Any]) -> Environment:
+    """The environment with the values that `apart` has set aside."""
+    named: dict[str, Any] = {name: in_order(name, one, environment.names) for name, one in given.items()}
     return evolve(environment, **named) if named else environment
 
 
@@ -342,7 +346,7 @@ def as_environment(value: object, importing: Callable[[str], object] | None = No
                 raise ConfigurationError(f"kind {kind!r} is one of rewards: write {remedy}", key="kind")
             if "arms" in table:  # what configurations call the names
                 table["names"] = table.pop("arms")
-            given, table = table, {name: one for name, one in table.items() if not (name in BY_ARM and of_arms(one))}
+            given, table = apart(table)
         environment: Environment = build("environment", table, importing)
         validate.part("", environment, Environment, "Environment(Bernoulli([0.9, 0.5]))")
         return with_values(environment, given)

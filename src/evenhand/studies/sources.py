@@ -17,7 +17,7 @@ from evenhand.core.parts import Part, build, plain
 from evenhand.core.state import PerLane
 from evenhand.datasets import clicks, conversions, logs, movielens, popular
 from evenhand.environment.rewards import Rewards, Table
-from evenhand.environment.world import BY_ARM, Environment, of_arms, with_values
+from evenhand.environment.world import Environment, apart, with_values
 
 
 @frozen
@@ -43,6 +43,7 @@ def environment(
 ) -> Environment:
     """The environment that the section ``[environment]`` describes; ``[features]`` declares those of a log."""
     _check_keys(table)
+    values, table = apart(table)
     errors = Faults()
     parts: dict[str, Any] = {"names": None}
     if "dataset" in table:
@@ -69,13 +70,12 @@ def environment(
     with errors.at("merit"):
         parts["merit"] = None if "merit" not in table else build("merit", _table(table["merit"]), run.importing)
     with errors.at("penalties"):
-        if not of_arms(table.get("penalties")):
-            parts["penalties"] = _penalties(table.get("penalties"), parts.get("rewards"))
+        parts["penalties"] = _penalties(table.get("penalties"), parts.get("rewards"))
     if errors:
         raise EvenhandError.together(errors)
     for name in ("fractions", "weights", "reward_range", "segments"):
-        parts[name] = None if name in BY_ARM and of_arms(table.get(name)) else table.get(name)
-    return with_values(Environment(**parts), table)
+        parts[name] = table.get(name)
+    return with_values(Environment(**parts), values)
 
 
 def _check_keys(table: Mapping[str, object]) -> None:

@@ -70,8 +70,7 @@ class Prices:
         self.account, self.bounded, given = account, _bounded(account), _given(account)
         counted = account.active | (given > 0.0)
         self.given, self.active = given[counted], account.active[counted]
-        asleep = np.where(account.active, account.missed, 0.0)[counted]
-        self.beside_all = np.maximum(self.given - (asleep.sum() - asleep), 0.0)  # at least, while no other arm slept
+        self.asleep = account.missed[counted]
         self.low, self.high = scaled_means(account, counted, beforehand=True)
         likely = _likely(account, counted, account.learned_plays, account.learned_sums)
         self.likely = np.clip(likely, self.low, self.high)
@@ -113,9 +112,10 @@ class Prices:
         return self._missed(self.likely_here, self.likely_here, self.given)
 
     def incurred_ends(self) -> tuple[float, float]:
-        """The range of what was incurred; where arms slept, plays in rounds without a better arm have cost nothing."""
+        """The range of what was incurred; plays may have cost nothing while one of the m best arms slept."""
         low, high = self.low_here, self.high_here
-        least = self._missed(low, high, self.beside_all)
+        best = np.argsort(np.where(self.active, low, -np.inf))[-self.account.plays :]
+        least = self._missed(low, high, np.maximum(self.given - self.asleep[best].sum(), 0.0))
         if len(low) > BOUNDED:
             return least, self._missed(high, low, self.given)
         return least, max(least, most_missed(low, high, self.given, self.active, self.account.plays))  # rounded sums

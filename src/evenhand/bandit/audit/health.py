@@ -22,6 +22,7 @@ SILENT = 5.0  # times the delay of 95% of the rewards after which a reward is ov
 SPARSE = 10.0  # times the mean time between two rewards after which the next one is overdue
 HOUR = 3600.0  # seconds, before which no reward is overdue
 DAY = 86_400.0  # seconds, taken for the usual delay before the first reward
+FIGURES = ("behind", "low", "high", "tolerance")  # of a judgement, in an event
 
 
 def health_of(account: Account, judged: Judged, fault: str, doubts: int, closed: bool, now: float) -> AllocationHealth:
@@ -99,9 +100,6 @@ def _silence(account: Account, now: float) -> str:
     if account.rewarded is None:
         return f"No reward has arrived yet, though {number_of(account.rounds, 'round was', 'rounds were')} decided."
     return "No reward has arrived for much longer than usual, though rounds were decided."
-
-
-FIGURES = ("behind", "low", "high", "tolerance")  # of a judgement
 
 
 def due(account: Account) -> dict[str, list[dict[str, Any]]]:

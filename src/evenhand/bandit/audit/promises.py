@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -58,8 +58,8 @@ def present(record: Record) -> Iterator[Entry]:
 
 
 def caused(record: Record) -> tuple[list[tuple[list[int], float]], list[tuple[list[int], float]]]:
-    """For each group its arms, and the plays that it was promised so far and got; for each largest share that was used
-    up the arms, and the plays that it left to others.
+    """For each group its arms and the plays that it was promised and got; for each cap that was used up its arms and
+    the plays that it left to others.
     """
     groups = {group["name"]: group["arms"] for group in record.policy.groups}
     paid, due, barred = dict.fromkeys(groups, 0), dict.fromkeys(groups, 0), []
@@ -77,13 +77,27 @@ def caused(record: Record) -> tuple[list[tuple[list[int], float]], list[tuple[li
 
 def _line(record: Record, entry: Entry, until: int | None, ended_why: str = "") -> PromiseLine:
     """An entry in plays."""
-    plays = [one / PLAY for one in (entry.brought, *entry[9:14])]
-    since = entry.since if entry.round is None or entry.kind == "segment" else entry.round
-    who = (called(entry.holder, record.names), entry.kind, entry.share)
-    rounds, began = (since, until, entry.until - entry.since), None if entry.began is None else moment(entry.began)
-    why = (entry.reason, entry.key, ended_why, segment_of(entry.holder))
-    line: Any = (*who, *rounds, entry.plays, *plays, began, *why)
-    return PromiseLine(*line)
+    brought, owed, carried, forgiven, capped, lapsed = (one / PLAY for one in (entry.brought, *entry[9:14]))
+    return PromiseLine(
+        name=called(entry.holder, record.names),
+        kind=entry.kind,
+        share=entry.share,
+        since=entry.since if entry.round is None or entry.kind == "segment" else entry.round,
+        until=until,
+        rounds=entry.until - entry.since,
+        plays=entry.plays,
+        brought=brought,
+        owed=owed,
+        carried=carried,
+        forgiven=forgiven,
+        capped=capped,
+        lapsed=lapsed,
+        began=None if entry.began is None else moment(entry.began),
+        reason=entry.reason,
+        key=entry.key,
+        ended_why=ended_why,
+        segment=segment_of(entry.holder),
+    )
 
 
 def bounds_of(record: Record) -> tuple[BoundLine, ...]:

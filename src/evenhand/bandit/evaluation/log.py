@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import numpy as np
 import pandas as pd
@@ -355,7 +355,7 @@ def _log(frame: pd.DataFrame, reading: Reading, source: str, numbers: Index) -> 
         features, counts = known_of(table, reading.features, round, items, item)
         more += notes_of(counts, features, round, item)
     unsaid = "propensity_score" in known and int(np.isnan(propensity).sum())
-    rows: Any = (source, items, item, reward, propensity, round, sets, available, listed, position, reading, features)
+    rows = (source, items, item, reward, propensity, round, sets, available, listed, position, reading, features)
     plays = Plays(*rows, decided=decided, rewarded=rewarded, open=open, unsaid=bool(unsaid))
     if unsaid:
         more += (f"{unsaid:,} of {len(item):,} rows have no propensity, so the log counts as one without propensities",)
