@@ -230,9 +230,7 @@ class Contexts:
         at = np.array([place.get(key, NEW) for key in new], dtype=np.intp)
         own, arms = at[:after], at[after:]
         return Moved(
-            self.features.widths,
-            np.where(own < before, own, NEW),
-            np.where(arms >= before, arms - before, NEW),
+            self.features.widths, np.where(own < before, own, NEW), np.where(arms >= before, arms - before, NEW)
         )
 
     def settings(self, names: Sequence[str]) -> dict[str, Any]:

@@ -219,13 +219,7 @@ def found(record: Record, id: str) -> Lease:
 
 
 def report(
-    record: Record,
-    id: str,
-    played: int,
-    rewards: Rewards,
-    columns: Sequence[int] | None,
-    finished: bool,
-    now: float,
+    record: Record, id: str, played: int, rewards: Rewards, columns: Sequence[int] | None, finished: bool, now: float
 ) -> tuple[answers.LeaseReport, dict[str, Any] | None]:
     """Take a report of a lease; see `evenhand.bandit.Bandit.report`."""
     lease = found(record, id)

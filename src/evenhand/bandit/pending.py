@@ -92,12 +92,7 @@ class PendingRewards:
         return {str(round): self._entry(self._row(round)) for round in self._settled}
 
     def enter(
-        self,
-        round: int,
-        places: list[int],
-        time: float,
-        table: int = UNCOUNTED,
-        counting: list[float] | None = None,
+        self, round: int, places: list[int], time: float, table: int = UNCOUNTED, counting: list[float] | None = None
     ) -> None:
         """Add a decision; where the clock has jumped back, its time is that of the decision before.
 

@@ -90,12 +90,7 @@ def replay_decision(
 
 
 def replay_rewards(
-    record: Record,
-    decision: str,
-    values: Mapping[str, float],
-    late: Sequence[str],
-    now: float,
-    unlearned: bool = False,
+    record: Record, decision: str, values: Mapping[str, float], late: Sequence[str], now: float, unlearned: bool = False
 ) -> None:
     """Record the rewards of a decision of a log; ``unlearned`` where its features were erased before they arrived."""
     entry = record.find(decision)

@@ -206,10 +206,7 @@ def _count_missing(record: Record, place: int, counting: Counting, late: bool = 
 
 
 def record_closed(
-    record: Record,
-    closed: Mapping[str, Sequence[str]],
-    given: Container[str] = (),
-    unlearned: Container[int] = (),
+    record: Record, closed: Mapping[str, Sequence[str]], given: Container[str] = (), unlearned: Container[int] = ()
 ) -> None:
     """Record that the windows of decisions have passed, whether just now or by a log."""
     pairs = [(int(id), record.arms.place[arm]) for id, arms in closed.items() for arm in arms]

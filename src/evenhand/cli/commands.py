@@ -50,7 +50,7 @@ HOMES = {
     "sweep": "sweep:app",
     "demo": "serve:demo",
     "keys": "keys:app",
-    "client": "leases:client",
+    "client": "client:app",
     "db": "store:db",
     "export": "store:export",
     "verify": "store:verify",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +15,9 @@ from evenhand.cli.output import print_json
 from evenhand.core.errors import ConfigurationError, DataError, EvenhandError
 
 if TYPE_CHECKING:
+    from evenhand.bandit.evaluation.evaluation import Evaluation
+    from evenhand.bandit.evaluation.log import Log
+    from evenhand.bandit.evaluation.replay import Replay
     from evenhand.bandit.evaluation.targets import Target
 
 
@@ -67,62 +70,59 @@ def evaluate(
         evenhand evaluate sales.csv --column reward=euros --algorithm ucb1 --rewards 0,250
         evenhand evaluate log.csv --algorithm "{ index = 'mine:KLUCB' }"
     """
-    from evenhand.algorithms.build import importing_from
-    from evenhand.bandit.evaluation.columns import keep
     from evenhand.bandit.evaluation.evaluation import evaluate as judge
-    from evenhand.bandit.evaluation.log import read_log
     from evenhand.bandit.evaluation.propensities import balanced, estimated
-    from evenhand.bandit.evaluation.replay import FEW, replay
+    from evenhand.bandit.evaluation.replay import FEW
 
-    names, each = options.columns(column), None if rows is None else "row" if rows else "decision"
-    with options.in_place_of_arguments():
-        targets = targets_of(shares or [], algorithm, set_ or [])
-        limits = None if rewards is None else options.reward_range(rewards)
-        chosen: dict[str, Any] = {
-            "against": against,
-            "estimator": estimator,
-            "clip": _clip(clip),
-            "rewards": limits,
-            "interval": interval,
-        }
-        reading: dict[str, Any] = {"window": window, "missing": missing, "rewards": limits, "rounds": each}
-        reading["features"] = options.features(logs[0], features)
-        read = [read_log(log, names, **reading, kept=False) for log in logs]
+    targets, within = targets_of(shares or [], algorithm, set_ or []), _within(algorithm, segments, promise or [])
+    chosen: dict[str, Any] = {"against": against, "estimator": estimator, "clip": _clip(clip), "interval": interval}
+    said = {"missing": missing, "window": window, "rounds": None if rows is None else "row" if rows else "decision"}
+    with options.logs_read(logs, column, features, rewards, **said) as read:
         read = [estimated(log) if estimate and not log.has_propensities else log for log in read]
         whole, title = read[0] if len(read) == 1 else balanced(read), ", ".join(map(str, logs))
         parts = {title: whole}
         if by_position:
             parts |= {f"position {position}": part for position, part in whole.by_position().items()}
         found = {name: judge(part, targets, **chosen) for name, part in parts.items()} if targets else {}
-        example = "a promise, such as { segment = 'FR', fractions = { tea = 0.1 } }"
-        within: dict[str, Any] = {
-            "segments": options.segments_of(segments),
-            "promises": [options.table(text, "--promise", example) for text in promise or []],
-        }
-        if algorithm is None and any(within.values()):
-            raise ConfigurationError("--segments and --promise are for an algorithm that is replayed: --algorithm")
-        replayed = None
-        if algorithm is not None:
-            policy, folder = options.policy(algorithm)
-            within |= {"seed": seed or 0, "rewards": limits, "importing": importing_from(folder)}
-            replayed = replay(whole, policy, options.parameters(set_ or []), **within)
-        for log in read:
-            keep(Path(log.source), log.reading)
+        replayed = None if algorithm is None else _replayed(whole, algorithm, set_ or [], seed=seed or 0, **within)
+    _show(title, found, replayed, as_json)
+    short = replayed is not None and replayed.rounds < FEW
+    if strict and (short or any(one.grade.answer == "no" for one in found.values())):
+        raise typer.Exit(1)
+
+
+def _within(algorithm: str | None, segments: str | None, promises: Sequence[str]) -> dict[str, Any]:
+    """The segments of the rounds, and what is promised in them."""
+    if algorithm is None and (segments or promises):
+        raise ConfigurationError("--segments and --promise are for an algorithm that is replayed: --algorithm")
+    example = "a promise, such as { segment = 'FR', fractions = { tea = 0.1 } }"
+    tables = [options.table(text, "--promise", example) for text in promises]
+    return {"segments": options.segments_of(segments), "promises": tables}
+
+
+def _replayed(log: Log, algorithm: str, settings: Sequence[str], **given: Any) -> Replay:
+    """What an algorithm that learns does in the rounds of a log."""
+    from evenhand.algorithms.build import importing_from
+    from evenhand.bandit.evaluation.replay import replay
+
+    policy, folder = options.policy(algorithm)
+    return replay(log, policy, options.parameters(settings), importing=importing_from(folder), **given)
+
+
+def _show(title: str, found: Mapping[str, Evaluation], replayed: Replay | None, as_json: bool) -> None:
+    """Print the evaluations of a log and of its positions, and the replay."""
     if as_json:
         evaluations = {name: one.to_json() for name, one in found.items()}
         printed = {"log": title, **evaluations.pop(title, {})}
         printed |= {} if replayed is None else {"replay": replayed.to_json()}
         print_json(printed | ({"positions": evaluations} if evaluations else {}))
-    else:
-        from evenhand.cli.evaluations import show_evaluation, show_replay
+        return
+    from evenhand.cli.evaluations import show_evaluation, show_replay
 
-        for place, (name, one) in enumerate(found.items()):
-            show_evaluation(name, one, with_shares=not place)
-        if replayed is not None:
-            show_replay(title, replayed)
-    short = replayed is not None and replayed.rounds < FEW
-    if strict and (short or any(one.grade.answer == "no" for one in found.values())):
-        raise typer.Exit(1)
+    for place, (name, one) in enumerate(found.items()):
+        show_evaluation(name, one, with_shares=not place)
+    if replayed is not None:
+        show_replay(title, replayed)
 
 
 def targets_of(shares: Sequence[str], algorithm: str | None, settings: Sequence[str]) -> dict[str, Target]:

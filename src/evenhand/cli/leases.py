@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
 from typer import Argument, Option
 
-from evenhand.cli import client as everything
-from evenhand.cli.client import Answer, IdempotencyKey, records, request
 from evenhand.cli.help import App
 from evenhand.cli.options import Available, Name, numbers
+from evenhand.cli.requests import Answer, IdempotencyKey, records, request
 from evenhand.core.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from evenhand.client import Client
 
 app = App("Lease the next rounds of an allocation, to decide them near the caller; report what was played.")
-client = everything.app
-client.add_typer(app, name="lease")
 
-Id = Annotated[str, typer.Argument(metavar="ID", help="Id of the lease.")]
+Id = Annotated[str, Argument(metavar="ID", help="Id of the lease.")]
 FORM, EXAMPLE = "POSITION:ARM=REWARD", "0:tea=1"
 
 

@@ -16,6 +16,7 @@ from typer import Argument, Option
 from evenhand.core.errors import ConfigurationError, EvenhandError, nearest, number_hint
 
 if TYPE_CHECKING:
+    from evenhand.bandit.evaluation.log import Log
     from evenhand.features.declaration import Features
 
 
@@ -142,6 +143,9 @@ Title = Annotated[str, Option(metavar="TITLE", help="Title above the figure.")]
 Name = Annotated[str, Argument(metavar="NAME", help="Name of the allocation.")]
 
 
+LOGS = (".csv", ".parquet")  # the endings of logs of decisions
+
+
 def format_of(path: Path) -> str:
     """The format of a figure, by the ending of its file."""
     from evenhand.simulation.figures.files import FORMATS
@@ -223,7 +227,24 @@ def columns(given: Sequence[str] | None) -> dict[str, str]:
     return dict(pair("--column", "COLUMN=NAME", "reward=bought", text) for text in given or [])
 
 
-def features(log: Path, given: str | None) -> Features | None:
+@contextmanager
+def logs_read(
+    paths: Sequence[Path], column: Sequence[str] | None, features: str | None, rewards: str | None, **said: Any
+) -> Iterator[list[Log]]:
+    """The logs in files, read as the options say; what these say is kept once all is done without an error."""
+    from evenhand.bandit.evaluation.columns import keep
+    from evenhand.bandit.evaluation.log import read_log
+
+    said |= {"columns": columns(column), "rewards": None if rewards is None else reward_range(rewards)}
+    with in_place_of_arguments():
+        said["features"] = _features(paths[0], features)
+        logs = [read_log(path, **said, kept=False) for path in paths]
+        yield logs
+        for log in logs:
+            keep(Path(log.source), log.reading)
+
+
+def _features(log: Path, given: str | None) -> Features | None:
     """The declaration of columns of a log, by what is in them."""
     if given is None:
         return None

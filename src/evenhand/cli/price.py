@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
 from evenhand.cli import options
-from evenhand.cli.client import Url, connected
 from evenhand.cli.output import note, print_json
+from evenhand.cli.requests import LOCAL, Url, connected
 from evenhand.core.errors import ConfigurationError
 from evenhand.core.numbers import shares_of
 
@@ -17,7 +18,8 @@ if TYPE_CHECKING:
     from evenhand.bandit.evaluation.log import Log
     from evenhand.messages.prices import Price
 
-SEGMENTS = 100  # rows of their table, at most
+SEGMENTS, ARMS = 100, 50  # rows of their tables, at most
+INTERVAL = "95% interval"
 WIDTH = 78  # characters in a line of a sentence
 
 
@@ -39,7 +41,7 @@ def price(
     out: Annotated[Path | None, Option(metavar="FILE")] = None,  # write the figure there, as .png, .svg or .pdf
     # create an allocation with the promise, which starts from the log
     start: Annotated[str | None, Option(metavar="NAME")] = None,
-    url: Url = "http://127.0.0.1:8000",
+    url: Url = LOCAL,
     seed: options.Seed = None,
     as_json: options.AsJson = False,
 ) -> None:
@@ -56,43 +58,20 @@ def price(
     shares = promised(promise)
     if start is not None and (shares is None or len(shares) != 1):
         raise ConfigurationError("--start needs one promise, such as --promise 0.1")
-    limits = None if rewards is None else options.reward_range(rewards)
-    said = {"window": window, "missing": missing, "rewards": limits, "unit": unit}
-    log: Log | None = None
-    read = {"column": column, "features": features, **said, "start": start, "segments": segments}
+    kind, log = Path(source).suffix, None
+    read: Any = {"column": column, "features": features, "window": window, "missing": missing, "rewards": rewards}
     run: dict[str, Any] = {"algorithm": algorithm, "rounds": rounds, "seed": seed}
-    with options.in_place_of_arguments():
-        if Path(source).suffix in (".csv", ".parquet"):
-            from evenhand.bandit.evaluation.log import read_log
-
-            declared = options.features(Path(source), features)
-            log = read_log(source, options.columns(column), features=declared, **said, kept=False)  # type: ignore[arg-type]
+    if kind in options.LOGS:
+        with options.logs_read([Path(source)], unit=unit, **read) as (log,):  # kept before a closed pipe ends all
             if start is not None and log.known is not None:
                 raise ConfigurationError(
                     "--start begins with counts, which have no features: make a bandit that learns"
                 )
             found = _of(log, shares, **run, segments=options.segments_of(segments))
-        elif Path(source).suffix == ".toml":
-            from evenhand.studies.configuration import load
-
-            options.refuse(read, "a log", "a configuration")
-            setup = load(source)
-            plays = max(policy.plays for policy in setup.policies.values())
-            found = _of(setup.environment, shares, **run, plays=plays)
-        else:
-            options.refuse(read, "a log", "an allocation")
-            options.refuse(run, "a log or a configuration, of which rounds are simulated", "an allocation")
-            if Path(source).suffix == ".json":
-                from evenhand.bandit import Bandit
-
-                found = _of(Bandit.load(source), shares)
-            else:
-                with connected(url, 30.0, False, source) as client:
-                    found = client.price(source, shares)
-    if log is not None:  # before anything is printed, which a closed pipe ends
-        from evenhand.bandit.evaluation.columns import keep
-
-        keep(Path(log.source), log.reading)
+    else:
+        used = "a configuration" if kind == ".toml" else "an allocation"
+        options.refuse({**read, "unit": unit, "start": start, "segments": segments}, "a log", used)
+        found = _of_configuration(source, shares, run) if kind == ".toml" else _of_allocation(source, shares, run, url)
     if as_json:
         print_json(found.to_json())
     else:
@@ -102,6 +81,25 @@ def price(
         note(f"wrote {out}")
     if start is not None and shares is not None and log is not None:
         _start(start, log, found, shares[0], url)
+
+
+def _of_configuration(path: str, shares: list[float] | None, run: Mapping[str, Any]) -> Price:
+    """The price in the environment of a configuration."""
+    from evenhand.studies.configuration import load
+
+    setup = load(path)
+    return _of(setup.environment, shares, **run, plays=max(policy.plays for policy in setup.policies.values()))
+
+
+def _of_allocation(name: str, shares: list[float] | None, run: Mapping[str, Any], url: str) -> Price:
+    """The price by what an allocation of a service has learned so far, or a bandit that was saved."""
+    options.refuse(run, "a log or a configuration, of which rounds are simulated", "an allocation")
+    if name.endswith(".json"):
+        from evenhand.bandit import Bandit
+
+        return _of(Bandit.load(name), shares)
+    with connected(url, 30.0, False, name) as client:
+        return client.price(name, shares)
 
 
 def promised(text: str | None) -> list[float] | None:
@@ -126,34 +124,25 @@ def _show(found: Price, log: Log | None) -> None:
     from evenhand.core.numbers import amount, percent, ranged
 
     print(*(fill(text, WIDTH) for text in found.sentences), sep="\n")
-    unit = found.unit and f", {found.unit}"
+    unit, most = found.unit and f", {found.unit}", max(found.curve, key=lambda one: one.steady)
     rows = [
         [one.promise, amount(one.steady), ranged(one.low, one.high), ranged(one.run_low, one.run_high, 2)]
         for one in found.curve
     ]
     run = [f"in {found.rounds:,} rounds"] if found.rounds else []
-    columns = ["promise", f"cost per round{unit}", "95% interval", *run]
+    columns = ["promise", f"cost per round{unit}", INTERVAL, *run]
     show(table_of(*columns, right=True, rows=[row[: len(columns)] for row in rows]))
     if found.by_segment:
-        parts = [
+        rows = [
             [one.segment, f"{one.part:.1%}", one.promise, amount(one.steady), ranged(one.low, one.high)]
             for one in found.by_segment[:SEGMENTS]
         ]
-        columns = ["segment", "of the rounds", "promise", f"cost per round of it{unit}", "95% interval"]
-        show(table_of(*columns, right=True, rows=parts))
-    most = max(found.curve, key=lambda one: one.steady)
-    arms = [
-        [
-            one.arm,
-            amount(one.mean),
-            ranged(one.low, one.high),
-            percent(most.shares[one.arm]),
-            amount(one.dual / 100.0),
-        ]
-        for one in found.by_arm[:50]
-    ]
-    columns = ["arm", f"likely mean{unit}", "95% interval", f"share at {most.promise}", "one point costs"]
-    show(table_of(*columns, right=True, rows=arms))
+        columns = ["segment", "of the rounds", "promise", f"cost per round of it{unit}", INTERVAL]
+        show(table_of(*columns, right=True, rows=rows))
+    known = ((one, amount(one.mean), ranged(one.low, one.high)) for one in found.by_arm[:ARMS])
+    rows = [[one.arm, *mean, percent(most.shares[one.arm]), amount(one.dual / 100.0)] for one, *mean in known]
+    columns = ["arm", f"likely mean{unit}", INTERVAL, f"share at {most.promise}", "one point costs"]
+    show(table_of(*columns, right=True, rows=rows))
     for text in filter(None, (found.holds, *found.unknown)):
         print(fill(text, WIDTH))
     print("Assumed:")

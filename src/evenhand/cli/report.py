@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from typer import Argument, Option
 
 from evenhand.cli import options
-from evenhand.cli.client import Timeout, Url, Wait, connected
 from evenhand.cli.output import note
+from evenhand.cli.requests import LOCAL, Timeout, Url, Wait, connected
 from evenhand.cli.store import existing
 from evenhand.core.files import write_page
+
+if TYPE_CHECKING:
+    from evenhand.bandit.evaluation.log import Log
 
 
 def report(
@@ -28,7 +31,7 @@ def report(
     window: options.Window = None,
     rewards: options.LogRewards = None,
     unit: options.Unit = None,
-    url: Url = "http://127.0.0.1:8000",
+    url: Url = LOCAL,
     timeout: Timeout = 30.0,
     wait: Wait = False,
     own: options.Import = None,
@@ -45,15 +48,14 @@ def report(
         evenhand report bandit.json
         evenhand report sales.csv --shares uniform --promise 0.05,0.1
     """
-    reading: dict[str, Any] = {"missing": missing, "window": window, "rewards": rewards, "unit": unit}
-    if Path(source).suffix in (".csv", ".parquet"):
+    reading: dict[str, Any] = {"column": column, "missing": missing, "window": window, "rewards": rewards, "unit": unit}
+    if Path(source).suffix in options.LOGS:
         options.refuse({"database": database, "wait": wait or None}, "an allocation", "a log")
-        reading["rewards"] = None if rewards is None else options.reward_range(rewards)
-        with options.in_place_of_arguments():
-            write_page(out, _of_log(source, shares, promise, options.columns(column), reading))
+        with options.logs_read([Path(source)], features=None, **reading) as (log,):
+            write_page(out, _of_log(log, Path(source).name, shares, promise))
         note(f"wrote {out}")
         return
-    options.refuse({"shares": shares, "promise": promise, "column": column, **reading}, "a log", "an allocation")
+    options.refuse({"shares": shares, "promise": promise, **reading}, "a log", "an allocation")
     if database is not None:
         from evenhand.service.store.reading import stored_report
 
@@ -69,19 +71,14 @@ def report(
     note(f"wrote {out}")
 
 
-def _of_log(file: str, shares: list[str] | None, promise: str | None, columns: Any, reading: dict[str, Any]) -> str:
-    from evenhand.bandit.evaluation.columns import keep
+def _of_log(log: Log, name: str, shares: list[str] | None, promise: str | None) -> str:
     from evenhand.bandit.evaluation.evaluation import evaluate
-    from evenhand.bandit.evaluation.log import read_log
     from evenhand.bandit.evaluation.price import PROMISES, price
     from evenhand.bandit.evaluation.report import report
     from evenhand.cli.evaluate import targets_of
     from evenhand.cli.price import promised
 
-    log = read_log(file, columns, **reading, kept=False)
     if not log.has_propensities:
         options.refuse({"shares": shares}, "a log with propensities", "one without")
     found = evaluate(log, targets_of(shares or ["uniform"], None, [])) if log.has_propensities else None
-    page = report(Path(file).name, found, price(log, promised(promise) or PROMISES))
-    keep(Path(log.source), log.reading)
-    return page
+    return report(name, found, price(log, promised(promise) or PROMISES))

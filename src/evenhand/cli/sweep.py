@@ -35,8 +35,7 @@ class _RunByDefault(Group):
 
 
 app = App(
-    "Run a study: a configuration, of which some values vary. `evenhand sweep STUDY.toml` runs it.",
-    group=_RunByDefault,
+    "Run a study: a configuration, of which some values vary. `evenhand sweep STUDY.toml` runs it.", group=_RunByDefault
 )
 
 Measure = Annotated[

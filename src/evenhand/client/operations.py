@@ -257,10 +257,7 @@ def reward(
 
 
 def reward_many(
-    name: str,
-    rewards: Iterable[tuple[str, Mapping[str, float]]],
-    *,
-    idempotency_key: str | None = None,
+    name: str, rewards: Iterable[tuple[str, Mapping[str, float]]], *, idempotency_key: str | None = None
 ) -> Steps[tuple[answers.RewardResult, ...]]:
     """Send the rewards of several decisions.
 
@@ -417,12 +414,7 @@ def _change(shape: type[Record], name: str, record: ChangeLike, key: str | None,
 
 
 def add_webhook(
-    name: str,
-    url: str,
-    *,
-    kinds: Iterable[str] | None = None,
-    secret: str | None = None,
-    after: int | None = None,
+    name: str, url: str, *, kinds: Iterable[str] | None = None, secret: str | None = None, after: int | None = None
 ) -> Steps[answers.Webhook]:
     """Register an address to which events are sent; called again after a failure, it may be there twice.
 

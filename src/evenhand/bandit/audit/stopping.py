@@ -149,12 +149,7 @@ def _by_number(account: Account) -> Stopping:
 
 
 def _by_differences(
-    account: Account,
-    asked: Question,
-    possible: tuple[str, ...],
-    far: float,
-    premises: tuple[str, ...],
-    nearest: float,
+    account: Account, asked: Question, possible: tuple[str, ...], far: float, premises: tuple[str, ...], nearest: float
 ) -> Stopping:
     """That one may stop, since no other arm was better by more on average over all rounds."""
     name, by = plain(possible[0]), account.words.amount(f"{far:.3g}")

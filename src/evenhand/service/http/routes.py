@@ -179,7 +179,7 @@ async def total(
         200: {
             "model": answers.Allocation | answers.Plan,
             "description": "it exists with the same settings; with `dry_run` what would be created",
-        },
+        }
     },
 )
 async def create(
@@ -295,9 +295,7 @@ async def arms(caller: Reader, service: Services, name: Name, limit: Limit = PAG
     "conflict",
     "infeasible",
     status_code=201,
-    also={
-        200: {"model": answers.ChangeResult, "description": "it is there with the same values"},
-    },
+    also={200: {"model": answers.ChangeResult, "description": "it is there with the same values"}},
 )
 async def add(
     caller: Administrator, service: Services, name: Name, arm: ArmPath, message: ArmValues, once: Once
@@ -358,8 +356,7 @@ async def differences(
     ] = None,
     of: Annotated[Literal["arms", "groups"], Query(description="what is compared")] = "arms",
     month: Annotated[
-        str | None,
-        Query(pattern=MONTH, description="in UTC, such as `2026-11`; default: all rounds"),
+        str | None, Query(pattern=MONTH, description="in UTC, such as `2026-11`; default: all rounds")
     ] = None,
     assume: Annotated[
         answers.Assumption | None, Query(description="of rewards that are not known; default: the worst")
@@ -489,10 +486,7 @@ async def readyz(service: Services) -> Response:
 
 
 @router.get(
-    "/metrics",
-    responses={**errors(), **text("the metrics", "text/plain")},
-    tags=["server"],
-    response_class=Response,
+    "/metrics", responses={**errors(), **text("the metrics", "text/plain")}, tags=["server"], response_class=Response
 )
 async def metrics(caller: Reader, service: Services) -> Response:
     """Metrics for Prometheus, of all allocations."""

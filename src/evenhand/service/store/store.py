@@ -224,13 +224,7 @@ class Store:
         except IntegrityError:  # another process created one of that name at the same time
             return self._create(name, bandit, learned, seed is None, api_key)
 
-    def plan(
-        self,
-        name: str,
-        arms: Sequence[str],
-        algorithm: str | Mapping[str, object],
-        **options: Any,
-    ) -> Plan:
+    def plan(self, name: str, arms: Sequence[str], algorithm: str | Mapping[str, object], **options: Any) -> Plan:
         """What `create` would do with the same arguments, and write nothing.
 
         Returns:
