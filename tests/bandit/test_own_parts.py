@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pytest
 from attrs import field, frozen
 
-from evenhand import Bandit, EvenhandError, Policy
+from evenhand import Bandit, EvenhandError, Policy, check_policy
+from evenhand.bandit.replay import Recorder
 from evenhand.core import validate
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Decision, Observation, State
@@ -112,3 +115,69 @@ def test_an_arm_with_which_an_own_part_cannot_decide_is_refused() -> None:
         bandit.add("c")
     assert bandit.names == ("a", "b")
     assert bandit.decide().names == ("b",)
+
+
+def remembering(first: Any, then: Any) -> type[Fairness]:
+    """A fairness part of one's own that remembers something, and something else after a decision."""
+
+    @dataclass
+    class Memory:
+        noted: Any
+
+    class Noting(Fairness):
+        def start(self, shape: Any) -> Memory:
+            return Memory(first(shape))
+
+        def claim(self, score: Array, state: State) -> Ranking:
+            return Ranking(score)
+
+        def after_decision(self, state: State, decision: Decision) -> None:
+            state.fairness.noted = then(state.fairness.noted)
+
+    return Noting
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "fault"),
+    [
+        (lambda shape: [], lambda noted: [*noted, 1], "'noted' is [1, 1, 1, 1, 1, 1, ...] and was []"),
+        (lambda shape: set(), lambda noted: noted, "'noted' is set()"),
+        (lambda shape: None, lambda noted: 1, "'noted' is 1 and was None"),
+        (lambda shape: 1.0, lambda noted: np.inf, "'noted' is inf and was 1.0"),
+        (
+            lambda shape: np.zeros(shape, dtype=int),
+            lambda noted: noted + 0.5,
+            "is an array of float64 and was an array",
+        ),
+        (lambda shape: np.full(shape, None), lambda noted: noted, "'noted' is an array of object"),
+    ],
+)
+def test_what_a_file_does_not_give_back_is_refused(first: Any, then: Any, fault: str) -> None:
+    kind = part("fairness", "own_noting")(remembering(first, then))
+    with pytest.raises(AssertionError, match=f"what Noting remembers cannot be saved: .*{re.escape(fault)}"):
+        check_policy(Policy(fairness=kind()), arms=3)
+    for ask in (Bandit.dump, lambda kept: kept.add("d")):
+        with pytest.raises(EvenhandError, match="what Noting remembers cannot be saved: 'noted' is "):
+            ask(decided("own_noting"))
+    with pytest.raises(EvenhandError, match="what Noting remembers cannot be saved: 'noted' is "):
+        recorded("own_noting")
+
+
+def decided(kind: str) -> Bandit:
+    """A bandit with a fairness part, after a decision."""
+    bandit = Bandit(ARMS, {"fairness": kind})
+    bandit.decide()
+    return bandit
+
+
+def recorded(kind: str) -> dict[str, Any]:
+    """What a log records of a decision with a fairness part."""
+    bandit = Bandit(ARMS, {"fairness": kind})
+    recorder = Recorder(bandit._record)
+    bandit.decide()
+    return recorder.changes()
+
+
+def test_a_number_of_numpy_is_a_number() -> None:
+    kind = part("fairness", "own_noting")(remembering(lambda shape: 0, lambda noted: np.int64(noted + 1)))
+    check_policy(Policy(fairness=kind()), arms=3)

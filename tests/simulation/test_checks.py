@@ -214,6 +214,23 @@ def as_drawn(claim: Claim, state: State, observation: Observation, rng: np.rando
     return played, played.astype(float)
 
 
+@dataclass
+class Rounds:
+    """A list of rounds."""
+
+    rounds: list[int]
+
+
+class Listing(Hold):
+    """It remembers the rounds in a list."""
+
+    def start(self, shape: Shape) -> Rounds:
+        return Rounds([])
+
+    def after_decision(self, state: State, decision: Decision) -> None:
+        state.hold.rounds.append(state.round)
+
+
 @frozen
 class Sure(Selection):
     """Draws, and reports what was drawn."""
@@ -352,6 +369,11 @@ BREACHES: dict[str, Breach] = {
         lambda: Policy(index=Lopsided()),
         checks.one_lane_is_any_lane,
         "a single decision differs from a lane's",
+    ),
+    "a list": (
+        lambda: Policy(hold=Listing()),
+        checks.memories_can_be_saved,
+        r"what Listing remembers cannot be saved: 'rounds' is \[0, 1, .* and was \[\]",
     ),
     "hidden memory": (
         lambda: Policy(index=Moody()),

@@ -398,6 +398,8 @@ def _outcome(record: Record, plan: Plan, terms: Terms, checked: bool = False) ->
     policy = plan.policy(record, checked)
     if (segments := record.segments) is not None and segments.promised and not checked:
         segments.check(np.where(arms.active[:old], segments.shares, 0.0), policy, arms.active)
+    if number > old:
+        record.check_kept()
     state, shares, waiting = policy.grow(record.state, number), promises_of(record), dict(record.ledger.waiting)
     moved, most = [arms.place[arm] for arm in plan.moved], lasting(record.policy, state.round)
     ahead = record.leases.ahead(number, shares["share"])

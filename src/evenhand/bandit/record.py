@@ -23,7 +23,7 @@ from evenhand.core import validate
 from evenhand.core.cohorts import Answers
 from evenhand.core.errors import EvenhandError, Path
 from evenhand.core.parts import Part, plain
-from evenhand.core.state import Array, Feedback, Mask, State, Unit
+from evenhand.core.state import Array, Feedback, Mask, State, Unit, each_array, unkept
 from evenhand.messages.changes import VALUES
 from evenhand.messages.words import Words
 from evenhand.policy.accounts import BILLION, Accounts
@@ -80,6 +80,8 @@ class Record:
         self.version = 0
         self.adopt(Arms(names), lists, self.built(names, lists))
         self.state = self.started(self.policy, len(names))
+        self._first = each_array(self.state, lambda array: np.empty(0, array.dtype))  # kinds of what parts remember
+        self.check_kept()
         self.chance = Chance(self.seed)
         self.learned = 0
         self.statistics = Statistics.empty(len(names))
@@ -161,6 +163,12 @@ class Record:
         state = policy.start(arms, unit=self.unit, columns=self.columns)
         state.begun = Accounts.opened((arms,))
         return state
+
+    def check_kept(self) -> None:
+        """Refuse what a part remembers where a file would not give it back as it is."""
+        for slot, one in self.policy.parts.items():
+            if fault := unkept(one, getattr(self._first, slot), getattr(self.state, slot)):
+                raise EvenhandError(fault)
 
     def learn_rewards(
         self, places: Sequence[int], rewards: Sequence[float], rounds: Sequence[int], given: Container[str] = ()

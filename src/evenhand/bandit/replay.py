@@ -16,8 +16,8 @@ from evenhand.bandit.ledger import BEHIND, Promised, Stated, holder_of
 from evenhand.bandit.propensities import copied
 from evenhand.bandit.record import Record
 from evenhand.bandit.saved import changed, difference
-from evenhand.core.errors import StateError
-from evenhand.core.state import Decision
+from evenhand.core.errors import EvenhandError, StateError
+from evenhand.core.state import Decision, unkept
 from evenhand.messages.changes import ChangeRecord
 
 if TYPE_CHECKING:
@@ -47,6 +47,8 @@ class Recorder:
         differences = {slot: difference(self._before[slot], getattr(state, slot)) for slot in self.slots}
         found = {slot: part for slot, part in differences.items() if part is not None}
         for slot in found:
+            if fault := unkept(self._record.policy.parts[slot], self._before[slot], getattr(state, slot)):
+                raise EvenhandError(fault)
             self._before[slot] = copied(getattr(state, slot))
         return found
 

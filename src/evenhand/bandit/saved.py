@@ -41,6 +41,7 @@ DAMAGE = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionEr
 
 def dump(record: Record) -> dict[str, Any]:
     """Everything as plain JSON values."""
+    record.check_kept()
     return {
         "evenhand": __version__,
         "format": FORMAT,
@@ -207,7 +208,7 @@ def difference(old: object, new: object) -> dict[str, Any] | None:
         parts = {name: difference(getattr(old, name), getattr(new, name)) for name in remembered(kind)}
         changed = {name: part for name, part in parts.items() if part is not None}
         return {"fields": changed} if changed else None
-    return None if type(old) is type(new) and old == new else {"value": new}
+    return None if type(old) is type(new) and old == new else {"value": dump_record(new)}
 
 
 def _array_difference(old: object, new: NDArray[Any]) -> dict[str, Any] | None:

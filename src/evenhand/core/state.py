@@ -7,6 +7,8 @@ simulation, where a *lane* is an independent replication.
 from __future__ import annotations
 
 import dataclasses
+import math
+import reprlib
 from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar
@@ -338,7 +340,7 @@ def dump(record: object) -> Any:
         # JSON has no word for infinity; NumPy reads the text back.
         values = record if finite else np.where(np.isfinite(record), record.astype(object), record.astype(str))
         return {"dtype": str(record.dtype), "values": values.tolist()}
-    return record
+    return record.item() if isinstance(record, np.generic) else record
 
 
 def restore(template: T, plain: Any, grown: bool = False) -> T:
@@ -365,12 +367,13 @@ def restore(template: T, plain: Any, grown: bool = False) -> T:
     if isinstance(template, np.ndarray):
         return _restored_array(template, plain, grown)  # type: ignore[return-value]
     if not dataclasses.is_dataclass(template) or isinstance(template, type):
-        if type(plain) is not type(template):
+        if type(plain) is not type(dump(template)):
             raise StateError(
                 f"the saved state has {plain!r} where this policy has {template!r}: restore it with "
                 "the policy that it was saved from"
             )
-        return plain
+        kept: T = plain
+        return kept
     names = set(remembered(type(template)))
     if not isinstance(plain, dict) or set(plain) != names:
         found = sorted(plain) if isinstance(plain, dict) else type(plain).__name__
@@ -379,6 +382,45 @@ def restore(template: T, plain: Any, grown: bool = False) -> T:
         raise StateError(f"the round of a saved state must be a whole number, got {plain['round']!r}")
     grows: frozenset[str] = getattr(template, "grows", frozenset())
     return type(template)(**{name: restore(getattr(template, name), plain[name], name in grows) for name in names})
+
+
+def unkept(owner: object, first: object, now: object) -> str:
+    """Why `dump` and `restore` do not give back what a part remembers as it is; empty where they do.
+
+    Args:
+        owner: the part.
+        first: what it remembered when it began.
+        now: what it remembers.
+
+    Example:
+        >>> unkept(object(), 0, 1), unkept(object(), 0, [1])[:52]
+        ('', 'what object remembers cannot be saved: it is [1] and')
+    """
+    fault = _unkept("it", first, now)
+    return fault and (
+        f"what {type(owner).__name__} remembers cannot be saved: {fault}; remember arrays, texts and finite numbers, "
+        "and leave each of the kind that `start` gives"
+    )
+
+
+def _unkept(name: str, first: object, now: object) -> str:
+    """What in a record is not kept, and what it was; empty for nothing."""
+    if dataclasses.is_dataclass(now) and not isinstance(now, type) and type(first) is type(now):
+        each = (_unkept(repr(one), getattr(first, one), getattr(now, one)) for one in remembered(type(now)))
+        return next(filter(None, each), "")
+    if _kind(now) and _kind(now) == _kind(first):
+        return ""
+    shown = [f"an array of {one.dtype}" if isinstance(one, np.ndarray) else reprlib.repr(one) for one in (now, first)]
+    return f"{name} is {shown[0]}" if shown[0] == shown[1] else f"{name} is {shown[0]} and was {shown[1]}"
+
+
+def _kind(value: object) -> str:
+    """The kind of an array, text or finite number, or of None; empty for anything else."""
+    if isinstance(value, np.ndarray):
+        return str(value.dtype) if value.dtype.kind in "biufU" else ""
+    value = value.item() if isinstance(value, np.generic) else value
+    known = value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
+    return type(value).__name__ if known else ""
 
 
 def _restored_array(template: NDArray[Any], plain: Any, grown: bool) -> NDArray[Any]:

@@ -24,6 +24,7 @@ from evenhand.core.state import (
     dump,
     each_array,
     restore,
+    unkept,
 )
 from evenhand.environment.contexts import Normal
 from evenhand.environment.feedback import Quantile
@@ -62,6 +63,15 @@ def lanes_are_remembered(policy: Policy, arms: int) -> None:
     """What a part remembers has an axis for the lanes, the first."""
     fault = without_lanes(policy, started(policy, arms, arms + 1))
     assert not fault, fault
+
+
+def memories_can_be_saved(policy: Policy, arms: int) -> None:
+    """What a part remembers are arrays, texts and finite numbers, each of the kind that it began with."""
+    first, state, rng = started(policy, arms, LANES), started(policy, arms, LANES), np.random.default_rng(1)
+    for _ in range(ROUNDS):
+        _play(policy, state, rng, rng)
+    faults = [unkept(one, getattr(first, slot), getattr(state, slot)) for slot, one in policy.parts.items()]
+    assert not any(faults), "; ".join(filter(None, faults))
 
 
 def decisions_are_sound(policy: Policy, arms: int) -> None:
@@ -285,6 +295,7 @@ def plain_form_is_whole(environment: Environment, horizon: int) -> None:
 #: The checks of a policy in simulations, to be run one by one.
 POLICY_CHECKS: tuple[Callable[[Policy, int], None], ...] = (
     lanes_are_remembered,
+    memories_can_be_saved,
     decisions_are_sound,
     choosing_changes_nothing,
     scores_are_sound,
@@ -326,7 +337,7 @@ def _trial(policy: Policy, arms: int, asleep: bool) -> list[tuple[Decision, Stat
     trial = []
     for _ in range(ROUNDS):
         decision = _play(policy, state, rng, world, asleep)
-        trial.append((decision, restore(started(policy, arms, LANES), dump(state))))
+        trial.append((decision, each_array(state, np.copy)))
     return trial
 
 
