@@ -31,13 +31,16 @@ def as_counts(given: Mapping[str, object], names: Sequence[str], limits: RewardR
     """Counts by arm, each given as a pair or as a table with ``plays`` and ``sum``."""
     if not isinstance(given, Mapping):
         raise EvenhandError(f"start_from must be counts by arm, such as {{'tea': (120, 31)}}, got {given!r}")
-    return {arm: _counts(arm, value, names, limits) for arm, value in given.items()}
+    known = set(names)
+    for arm in given:
+        if arm not in known:
+            hint = nearest(str(arm), names) if len(names) <= HINTED else ""
+            raise EvenhandError(f"start_from has an unknown arm {arm!r}{hint}")
+    return {arm: _counts(arm, value, limits) for arm, value in given.items()}
 
 
-def _counts(arm: object, value: object, names: Sequence[str], limits: RewardRange) -> Counts:
+def _counts(arm: object, value: object, limits: RewardRange) -> Counts:
     where = f"start_from[{arm!r}]"
-    if arm not in names:
-        raise EvenhandError(f"start_from has an unknown arm {arm!r}{nearest(str(arm), names) * (len(names) <= HINTED)}")
     if isinstance(value, Mapping) and set(value) == {"plays", "sum"}:
         value = (value["plays"], value["sum"])
     if isinstance(value, str) or not isinstance(value, Sequence) or len(value) != 2:
@@ -143,8 +146,9 @@ def start_from(record: Record, names: Sequence[str], limits: RewardRange, source
             f"{source} has rewards in [{record.reward_range.low:g}, {record.reward_range.high:g}], not in "
             f"[{limits.low:g}, {limits.high:g}]: give the same rewards"
         )
-    if not set(names) & set(record.names):
+    known = set(names)
+    if known.isdisjoint(record.names):
         raise EvenhandError(f"{source} has none of these arms; its arms are {', '.join(record.names[:10])}")
     counts = counts_of(record)
-    unused = tuple(arm for arm in counts if arm not in names)
-    return Start({arm: one for arm, one in counts.items() if arm in names}, source, unused)
+    unused = tuple(arm for arm in counts if arm not in known)
+    return Start({arm: one for arm, one in counts.items() if arm in known}, source, unused)

@@ -103,9 +103,10 @@ VALUES: dict[str, tuple[str, float | None]] = {
 
 def in_order(name: str, given: Mapping[Any, Any], arms: Sequence[str]) -> list[Any]:
     """The values of a parameter in the order of the arms, from a mapping that leaves out those of a new arm."""
+    known = set(arms)
     for arm in given:
-        if arm not in arms:
-            hint = nearest(str(arm), arms) * (len(arms) <= HINTED)
+        if arm not in known:
+            hint = nearest(str(arm), arms) if len(arms) <= HINTED else ""
             raise EvenhandError(f"has an unknown arm {arm!r}{hint}", name)
     return [given.get(arm, VALUES[name][1] or 0.0) for arm in arms]
 

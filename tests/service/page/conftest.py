@@ -27,7 +27,8 @@ def browser() -> Iterator[Browser]:
 def server(launcher: Launcher, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """A service without keys, shared by the tests that have allocations of their own."""
     folder = tmp_path_factory.mktemp("page")
-    with Server(launcher, f"sqlite:///{folder}/evenhand.db", folder / "server.log") as running:
+    first = "import evenhand.service.http.run as r; r.JUDGE = 0.2"  # alarms are looked for 25 times as often
+    with Server(launcher, f"sqlite:///{folder}/evenhand.db", folder / "server.log", first=first) as running:
         yield running
 
 
