@@ -755,14 +755,14 @@ def test_bad_arguments_of_an_index_are_named(build: Callable[[], Any], message: 
 @pytest.mark.parametrize("index", [UCB(), BetaSample(), BetaSample("optimistic", (2.0, 5.0))])
 def test_rewards_counted_by_arm_are_those_of_a_feedback(index: Index) -> None:
     policy, places, world = Policy(index, selection=TopM(3)), [4, 0, 2], np.random.default_rng(3)
-    assert policy.rewards_by_arm is not None
+    assert policy.rounds.after_reward is not None
     one, other = policy.start(5), policy.start(5)
     for seed in range(200):
         rewards = world.choice([0.0, 1.0, 0.3, 0.9], 3)
         received, sums = np.zeros((2, 5))
         received[places], sums[places] = 1.0, rewards
         policy.observe(one, Feedback(received, sums), np.random.default_rng(seed))
-        policy.count(other, places, rewards.tolist(), np.random.default_rng(seed))
+        policy.rounds.count(other, places, rewards.tolist(), np.random.default_rng(seed))
     assert dump(one) == dump(other)
 
 
@@ -771,4 +771,4 @@ def test_an_index_that_learns_otherwise_is_shown_all_arms() -> None:
         def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
             state.index.successes += feedback.rewards / 2.0
 
-    assert Policy(Halved()).rewards_by_arm is None
+    assert Policy(Halved()).rounds.after_reward is None

@@ -35,6 +35,7 @@ from evenhand.policy import (
     linear_sums,
 )
 from evenhand.policy.factors import RENEWAL, Roots, exact_norm
+from evenhand.policy.memories import learn
 
 Log: TypeAlias = list[tuple[Any, int, float]]  # features, played arm, reward
 Kind: TypeAlias = type[LinUCB] | type[LinTS]
@@ -487,7 +488,7 @@ def test_counts_without_features_are_refused() -> None:
     policy = Policy(LinUCB())
     state = policy.start(2, columns=(1, 0))
     with pytest.raises(EvenhandError, match="learns from features"):
-        policy.learn(state, np.ones(2), np.ones(2))
+        learn(policy, state, np.ones(2), np.ones(2))
 
 
 def test_an_unavailable_arm_does_not_play_and_a_floor_gives_exact_chances() -> None:

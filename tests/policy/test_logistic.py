@@ -15,6 +15,7 @@ from evenhand import EvenhandError, Feedback, Observation, Policy, dump, restore
 from evenhand.core.cohorts import Answers
 from evenhand.policy import LogisticTS
 from evenhand.policy.logistic import _chance
+from evenhand.policy.memories import learn
 
 
 def told(
@@ -135,4 +136,4 @@ def test_refusals() -> None:
     with pytest.raises(EvenhandError, match="model must be 'disjoint' or 'shared'"):
         LogisticTS("hybrid")
     with pytest.raises(EvenhandError, match="learns from features"):
-        Policy(LogisticTS()).learn(Policy(LogisticTS()).start(2, columns=(1, 0)), np.ones(2), np.ones(2))
+        learn(Policy(LogisticTS()), Policy(LogisticTS()).start(2, columns=(1, 0)), np.ones(2), np.ones(2))

@@ -699,7 +699,7 @@ def test_one_arm_of_a_single_lane_is_chosen_as_by_its_claim(name: str, arms: int
         if round == 200:
             state.begun = Accounts.opened((arms,))
         decision, claimed = (policy.choose(state, seen, rng(round)) for seen in (ALL_AVAILABLE, whole))
-        assert policy._plan.single
+        assert policy.rounds.single
         assert decision.places == claimed.played.nonzero()[0].tolist()
         assert decision.played.tolist() == claimed.played.tolist()
         assert (decision.propensities is None) == (claimed.propensities is None)

@@ -23,6 +23,7 @@ from evenhand.policy.accounts import Accounts
 from evenhand.policy.fairness import DeficitFirst
 from evenhand.policy.index import UCB, BetaSample, EmpiricalMean, Index
 from evenhand.policy.part import Traits
+from evenhand.policy.settlement import begin
 from evenhand.policy.spread import Spread
 from evenhand.policy.virtual_queue import VirtualQueue
 
@@ -196,7 +197,7 @@ def test_the_scale_is_saved_and_stays_when_arms_are_added_and_promises_begin_ane
     assert larger.fairness.total.tolist() == before.total.tolist()
     assert larger.fairness.total is not before.total
     total = before.total.tolist()
-    policy.begin(state, np.array([True, False, False]), Accounts.opened((3,)))
+    begin(policy, state, np.array([True, False, False]), Accounts.opened((3,)))
     assert state.fairness.total.tolist() == total
     if queue == "recursive":
         assert larger.fairness.queue.plays.shape == (4,)

@@ -35,8 +35,9 @@ from evenhand.messages.changes import (
 from evenhand.policy.accounts import CARRIED, Terms
 from evenhand.policy.composition import Policy
 from evenhand.policy.groups import with_changes
+from evenhand.policy.memories import recolumned
 from evenhand.policy.prior import UNIFORM
-from evenhand.policy.settlement import Settlement, check_changeable, lasting, settle
+from evenhand.policy.settlement import Settlement, begin, check_changeable, lasting, settle
 
 if TYPE_CHECKING:
     from evenhand.bandit.contexts import Contexts
@@ -171,7 +172,7 @@ def _recolumned(record: Record, contexts: Contexts) -> State:
     """The state of the policy with the columns of another declaration."""
     record.policy.start(len(record.arms.names), columns=contexts.features.widths)  # refuses what it cannot go by
     moved = contexts.history[-1]
-    return record.policy.recolumn(record.state, contexts.features.widths, moved.situation, moved.arms)
+    return recolumned(record.policy, record.state, contexts.features.widths, moved.situation, moved.arms)
 
 
 def _without(record: Record, arm: str) -> Plan:
@@ -404,6 +405,7 @@ def _outcome(record: Record, plan: Plan, terms: Terms, checked: bool = False) ->
     moved, most = [arms.place[arm] for arm in plan.moved], lasting(record.policy, state.round)
     ahead = record.leases.ahead(number, shares["share"])
     found = settle(record.policy, policy, state, (before, arms.active), terms, waiting, most, moved, ahead)
+    begin(policy, state, found.began, found.accounts)
     return Outcome(policy, state, shares, waiting, found)
 
 

@@ -15,6 +15,7 @@ from evenhand.core import validate
 from evenhand.core.cohorts import Answers
 from evenhand.core.errors import HINTED, EvenhandError, nearest
 from evenhand.core.state import Array, Feedback
+from evenhand.policy import memories
 
 Places = NDArray[np.intp]
 LARGEST = 1e15  # plays, beyond which they are no whole numbers any more
@@ -71,12 +72,12 @@ def check_learns(record: Record, by_features: bool = False) -> None:
         reason = "it counts plays by their age, which counts do not have"
     elif policy.contextual and not by_features:
         reason = "it learns from the features of each play, which counts do not have: learn from a log with them"
-    elif policy.in_order:
+    elif policy.index.traits.in_order:
         reason = "it weighs each reward by the propensity of its play, which counts do not have"
     elif not by_features:
         nothing = np.zeros(len(record.arms))
         try:
-            policy.learn(copied(state), nothing, nothing)
+            memories.learn(policy, copied(state), nothing, nothing)
         except EvenhandError as error:
             reason = str(error)
     if reason:
@@ -92,7 +93,7 @@ def learn_counts(record: Record, counts: Mapping[str, Counts], source: str) -> N
     for arm, one in counts.items():
         plays[record.arms.place[arm]], sums[record.arms.place[arm]] = one
     scaled = np.clip(record.reward_range.scale(sums, plays), 0.0, plays)
-    record.policy.learn(record.state, plays, scaled)
+    memories.learn(record.policy, record.state, plays, scaled)
     _count(record, plays, sums, scaled, source)
 
 

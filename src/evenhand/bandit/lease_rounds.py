@@ -25,6 +25,7 @@ from evenhand.messages import answers
 from evenhand.messages.answers import moment, rfc3339
 from evenhand.messages.rules import MAX_LEASE, MAX_LEASE_SECONDS
 from evenhand.policy.accounts import BILLION
+from evenhand.policy.memories import advance
 
 STEPS = 128  # decisions of the policy by which a lease is planned, at most
 GRACE = 60.0  # seconds for reports after a lease has expired, at least
@@ -89,7 +90,7 @@ def check_leasable(record: Record) -> None:
     if record.last_total is not None:
         raise EvenhandError(f"this bandit learns from totals of single rounds and leases none: {BATCHES}")
     try:
-        record.policy.advance(copied(record.state), np.zeros(len(record.arms)), 0.0)
+        advance(record.policy, copied(record.state), np.zeros(len(record.arms)), 0.0)
     except EvenhandError as error:
         raise EvenhandError(f"{record.label} cannot lease rounds, as {error}: {BATCHES}") from None
 
@@ -129,7 +130,7 @@ def _promised(record: Record, size: int, plays: int, able: Mask) -> Array:
 def _chosen(record: Record, size: int, plays: int, able: Mask, floors: Array, rng: np.random.Generator) -> Array:
     """(arms,), the plays that the policy gives beyond the promised ones; a decision of it stands for many rounds."""
     state: State = copied(record.state)
-    record.policy.advance(state, floors, 0.0)
+    advance(record.policy, state, floors, 0.0)
     state.tally.pulls += floors
     chosen, left, before = np.zeros(len(record.arms)), size * plays - floors.sum(), state.round
     longest = math.ceil(size / STEPS)
@@ -142,7 +143,7 @@ def _chosen(record: Record, size: int, plays: int, able: Mask, floors: Array, rn
         chosen += rounds * share
         left -= rounds * share.sum()
         round = before + size - math.ceil(max(left, 0.0) / plays)
-        record.policy.advance(state, rounds * share, float(round - state.round))
+        advance(record.policy, state, rounds * share, float(round - state.round))
         state.tally.pulls += rounds * share
         state.round = round
     return chosen
@@ -168,7 +169,7 @@ def record_lease(record: Record, facts: Mapping[str, Any], able: Available, now:
     granted = Lease.of(state.round + 1, facts, places, able.arms.copy())
     note_deficits(record)
     reserved = granted.reserved(len(record.arms))
-    record.policy.advance(state, reserved, float(size))
+    advance(record.policy, state, reserved, float(size))
     state.round += size
     state.tally.pulls += reserved
     record.statistics.missed += size * np.logical_not(able.arms)
@@ -422,7 +423,7 @@ def _grown(available: Mask, arms: int) -> Mask:
 def _recount(record: Record, lease: Lease, change: Array, returned: int = 0) -> None:
     """Count other plays of a lease, of which rounds are returned; see `_credit` for promises that began since."""
     begun, later = record.state.begun, sorted(lease.granted)
-    record.policy.advance(record.state, change, -float(returned), later)
+    advance(record.policy, record.state, change, -float(returned), later)
     record.state.tally.pulls += change
     begun.plays = begun.plays.copy()
     begun.plays[later] += change[later]

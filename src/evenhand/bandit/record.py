@@ -115,7 +115,7 @@ class Record:
     @cached_property
     def in_order(self) -> bool:
         """Whether the policy learns from the round just decided only: its index weighs a reward by the propensities."""
-        return self.policy.in_order
+        return self.policy.index.traits.in_order
 
     @property
     def unit(self) -> Unit | None:
@@ -174,11 +174,11 @@ class Record:
         self, places: Sequence[int], rewards: Sequence[float], rounds: Sequence[int], given: Container[str] = ()
     ) -> None:
         """Give the policy rewards that arrived together, on the scale [0, 1]; an arm can occur several times."""
-        records = self.policy.rewards_by_arm
+        records = self.policy.rounds.after_reward
         if records is not None and (len(places) == 1 or len(set(places)) == len(places)):
             self.learned += 1
             rng: Any = self.chance.learning(self.learned) if records else None
-            self.policy.count(self.state, places, rewards, rng, given)
+            self.policy.rounds.count(self.state, places, rewards, rng, given)
             return
         received, sums = np.zeros((2, len(self.arms)))
         for place, reward in zip(places, rewards, strict=True):

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Mapping
 from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
 from attrs import field
-from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.cohorts import Answers, Cohorts
-from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import EvenhandError, InfeasiblePromise, number_of, shown
 from evenhand.core.frozen import frozen
 from evenhand.core.parts import Part, build, part, rules_of
@@ -22,27 +20,24 @@ from evenhand.core.state import (
     Decision,
     FeatureShape,
     Feedback,
-    Mask,
     Observation,
     Shape,
     State,
     Tally,
     Unit,
-    changed_at,
     fields_of,
     grown,
-    rows,
 )
-from evenhand.core.streams import among
-from evenhand.policy.accounts import BILLION, Accounts
-from evenhand.policy.claim import Claim, Fairness, Group, Ranking, Shares, spread
+from evenhand.policy.accounts import Accounts
+from evenhand.policy.claim import Fairness, Group, spread
 from evenhand.policy.evidence import Evidence
 from evenhand.policy.fairness import NoPromise
 from evenhand.policy.hold import EveryRound, Hold
 from evenhand.policy.index import UCB, Index
 from evenhand.policy.merit import Merit
 from evenhand.policy.part import PolicyPart
-from evenhand.policy.rules import HoldRules, PolicyRules
+from evenhand.policy.rounds import GIVEN, INCLUSION, UNKNOWN, Rounds, check_features, has_rows, in_shape
+from evenhand.policy.rules import PolicyRules
 from evenhand.policy.schedule import NoSchedule, Schedule
 from evenhand.policy.selection import Selection, TopM
 
@@ -54,9 +49,6 @@ SLOTS: dict[str, tuple[type, str]] = {
     "schedule": (Schedule, "NoSchedule()"),
     "hold": (Hold, "EveryRound()"),
 }
-
-#: Which probability a decision reports: that of the selection, that given the past alone, or none.
-INCLUSION, GIVEN, UNKNOWN = "inclusion", "given the past", "unknown"
 
 #: What remembers: the parts in the slots, and the evidence that the index names; each has a field of `State`.
 REMEMBERING = ("index", "evidence", *(slot for slot in SLOTS if slot != "index"))
@@ -88,28 +80,6 @@ def _schedule(value: Schedule | Plain) -> Schedule:
 def _hold(value: Hold | Plain) -> Hold:
     hold: Hold = build("hold", value)
     return hold
-
-
-@dataclass(slots=True)
-class _Plan:
-    """What every round asks of a policy, found once: to look it up in the parts takes as long as some of the steps."""
-
-    score: Callable[[State, Observation, np.random.Generator], Array]
-    leading: Callable[[State, Observation, np.random.Generator, int], Array] | None  # where the leaders suffice
-    claim: Callable[[Array, State], Claim]
-    claims: type[Claim]
-    plan: Callable[[Any, State, Observation], Any] | None  # of the schedule; None: it plans nothing
-    select: Callable[[Any, State, Observation, np.random.Generator], tuple[Mask, NDArray[Any]]]
-    plays: int
-    may_hold: bool
-    known: str
-    contextual: bool
-    scaled: bool  # whether a part needs the scores or their spread
-    single: bool  # whether the arm that goes before all others, or else the one with the largest score, plays alone
-    best: Callable[[State], int | None] | None  # the arm with the largest score, if that is quicker
-    ahead: Callable[[State], int | None] | None  # the arm that no score can overtake; None: never any
-    drawn: bool  # whether scores are drawn, also where they do not count
-    records: tuple[tuple[str, Callable[[State, Decision], None]], ...]
 
 
 @part("policy", "policy")
@@ -176,23 +146,6 @@ class Policy(Part):
         return None if any(one is None for one in rules) else PolicyRules._make(rules)
 
     @property
-    def only_holds(self) -> bool:
-        """Whether in rounds without a new choice nothing happens but plays and sums, so that many can go at a time."""
-        return (
-            type(self) is Policy
-            and self.records == {"hold"}
-            and self._counts_down
-            and self.schedule.traits.idle
-            and not self.named
-        )
-
-    @property
-    def _counts_down(self) -> bool:
-        """Whether the hold knows how long every choice lasts."""
-        rules: HoldRules | None = rules_of(self.hold)
-        return rules is not None and rules.size is not None and rules.phases is None
-
-    @property
     def evidence(self) -> Evidence | None:
         """What the index believes of rewards that are missing or old; None for an index that uses no evidence."""
         return self.index.evidence
@@ -228,34 +181,41 @@ class Policy(Part):
         return self.fairness.groups
 
     @cached_property
+    def _needs(self) -> set[str]:
+        """Which of these traits a part has, however deep inside; asked once, as many rooms ask for one of them."""
+        traits = [one.traits for one in parts_in(self)]
+        names = ("bounded", "named", "contextual", "tests_delays")
+        return {name for one in traits for name in names if getattr(one, name)}
+
+    @property
     def bounded(self) -> bool:
         """Whether it needs rewards of a finite range."""
-        return any(one.traits.bounded for one in parts_in(self))
+        return "bounded" in self._needs
 
     @cached_property
     def named(self) -> bool:
         """Whether it needs feedback that names the pull of each reward."""
-        return any(one.traits.named for one in parts_in(self))
+        return "named" in self._needs
 
     @cached_property
     def contextual(self) -> bool:
         """Whether it goes by features, and learns from each reward with those of its pull."""
-        return any(one.traits.contextual for one in parts_in(self))
+        return "contextual" in self._needs
 
     @cached_property
     def recorded(self) -> tuple[str, ...]:
         """The slots of parts whose memory a log must record, as computing it again gives other last digits."""
         return tuple(slot for slot, one in self.parts.items() if not one.traits.exact)
 
-    @cached_property
-    def in_order(self) -> bool:
-        """Whether it has to be shown every round in order, as it learns from the round just decided only."""
-        return self.index.traits.in_order
-
-    @cached_property
+    @property
     def draws(self) -> bool:
         """Whether decisions are random beyond the selection: in the score, or in how long a choice lasts."""
-        return self.hold.traits.random or self._draws_scores
+        return self.hold.traits.random or self.rounds.draws_scores
+
+    @property
+    def estimates(self) -> bool:
+        """Whether propensities are estimated: chance decides beyond the selection, and nothing says with which law."""
+        return self.rounds.known == UNKNOWN
 
     def allowance(self, arms: int, rounds: int, state: State | None = None) -> float | None:
         """The most plays that an arm can be behind its promised share after so many rounds.
@@ -311,7 +271,7 @@ class Policy(Part):
 
     def _tally(self, shape: Shape) -> Tally:
         """A tally of nothing."""
-        return Tally.empty(shape, Cohorts.empty(shape, self._tests_delays) if self.named else None)
+        return Tally.empty(shape, Cohorts.empty(shape, "tests_delays" in self._needs) if self.named else None)
 
     def _check(self, arms: int, lanes: int | None) -> None:
         """Refuse a number of arms that the policy is not for."""
@@ -355,7 +315,7 @@ class Policy(Part):
         Raises:
             EvenhandError: ``observation.available`` is for another number of arms or lanes.
         """
-        if propensities or self._known != GIVEN:
+        if propensities or self.rounds.known != GIVEN:
             decision = self.choose(state, observation, rng)
         else:
             decision = self.choose(state, observation, rng, propensities=False)
@@ -377,74 +337,34 @@ class Policy(Part):
         Returns:
             The decision, to be recorded with `apply`.
         """
-        plan = self._plan
+        rounds, score = self.rounds, None
         if observation.available is not None:
-            observation = _in_shape(observation, observation.available, state)
-        elif plan.single and state.tally.pulls.ndim == 1:
-            return self._single(plan, state, observation, rng)
-        if plan.contextual and observation.situation is observation.arms is None:
+            observation = in_shape(observation, observation.available, state)
+        elif rounds.single and state.tally.pulls.ndim == 1:
+            return rounds.play_single(state, observation, rng)
+        if rounds.contextual and observation.situation is observation.arms is None:
             raise EvenhandError("the policy goes by features, and the observation has none", "features")
-        held = chance = chosen = score = None
-        if plan.may_hold:
-            held, chance = self.hold.continued(state, observation, rng)
-            if held is None:
-                held = self.schedule.forced(state, observation)
-            elif observation.available is not None and self.plays > 1:
-                held = _full(held, observation.available, self.plays)
-        if held is not None:
-            chosen = np.logical_not(held @ np.ones((state.arms, 1), dtype=bool))
+        held, chance = rounds.held(state, observation, rng) if rounds.may_hold else (None, None)
+        chosen = None if held is None else np.logical_not(held @ np.ones((held.shape[-1], 1), dtype=bool))
+        known = rounds.known
         if held is None or chosen is None or chosen.all():
-            if plan.leading is not None and state.tally.pulls.ndim == 1:
-                score = plan.leading(state, observation, rng, plan.plays)
-            else:
-                score = plan.score(state, observation, rng)
-            played, inclusion = self._selected(score, state, observation, rng)
-            known = plan.known
-        elif not chosen.any() and not self.by_lane:
-            played, inclusion, known = held, held, GIVEN if self.hold.traits.random else INCLUSION
+            scored = rounds.leading if state.tally.pulls.ndim == 1 else None
+            score = (scored or rounds.score)(state, observation, rng)
+            played, inclusion = rounds.selected(score, state, observation, rng)
+        elif chosen.any() or rounds.by_lane:
+            played, inclusion = rounds.select_in(chosen[..., 0], held, state, observation, rng)
         else:
-            played, inclusion = self._select_in(chosen[..., 0], held, state, observation, rng)
-            known = plan.known
+            played, inclusion, known = held, held, rounds.known_held
         chances = inclusion if known == INCLUSION else None
         if known == GIVEN and propensities:
-            chances = self._propensities(state, observation, held, chosen)
+            chances = rounds.propensities(state, observation, held, chosen)
         decision = Decision(state.round + 1, played, chances, observation.available, inclusion, chosen, chance)
-        if plan.scaled and score is not None:
+        if rounds.scaled and score is not None:
             decision.spread = spread(score, observation.available)
             decision.scores = score if self.fairness.traits.scored else None
-        if plan.contextual:
+        if rounds.contextual:
             decision.situation, decision.arms = observation.situation, observation.arms
         return decision
-
-    def _single(self, plan: _Plan, state: State, observation: Observation, rng: np.random.Generator) -> Decision:
-        """As `choose`, where one arm of a single lane plays and all can: without claims, and scores that none needs."""
-        place, shape = None if plan.ahead is None else plan.ahead(state), state.tally.pulls.shape
-        if place is None or plan.drawn:
-            best = None if plan.best is None else plan.best(state)
-            if best is None:
-                leading = plan.leading
-                score = plan.score(state, observation, rng) if leading is None else leading(state, observation, rng, 1)
-                if getattr(score, "shape", None) != shape:
-                    raise EvenhandError(_not_per_arm(f"{type(self.index).__name__}.score", score, state))
-                best = int(score.argmax())
-            place = best if place is None else place
-        played = np.zeros(shape, dtype=bool)
-        played[place] = True
-        chances = played if plan.known == INCLUSION else None
-        return Decision(state.round + 1, played, chances, None, played, places=[place])
-
-    def _propensities(
-        self, state: State, observation: Observation, held: Mask | None, chosen: Mask | None
-    ) -> Array | None:
-        """The probability of each arm to play, given the past alone; None where a part does not say it."""
-
-        def selected(score: Array) -> Array:
-            return np.asarray(self._selected(score, state, observation, np.random.default_rng(0))[1], dtype=float)
-
-        anew = self.index.propensity(state, observation, selected)
-        if anew is None or self.hold.traits.random:
-            return None if anew is None else self.hold.propensity(state, observation, anew)
-        return anew if held is None or chosen is None else np.where(chosen, anew, held)
 
     def apply(self, state: State, decision: Decision, given: Container[str] = ()) -> None:
         """Record a decision, whether it was just chosen or is read from a log: updates ``state`` in place.
@@ -454,7 +374,7 @@ class Policy(Part):
             decision: that was made.
             given: slots of the parts that do not record it, as what they remember is known from elsewhere.
         """
-        for slot, record in self._plan.records:
+        for slot, record in self.rounds.after_decision:
             if slot not in given:
                 record(state, decision)
         tally, played, places = state.tally, decision.played, decision.places
@@ -476,9 +396,10 @@ class Policy(Part):
             rng: the policy's own random stream.
             given: slots of the parts that do not record it, as what they remember is known from elsewhere.
         """
-        if self.contextual:
-            _check_features(feedback)
-        credited, tally = self.hold.credited(state) if self._may_hold else None, state.tally
+        rounds, tally = self.rounds, state.tally
+        if rounds.contextual:
+            check_features(feedback)
+        credited = self.hold.credited(state) if rounds.may_hold else None
         if credited is not None:
             feedback = Feedback(feedback.received * credited, feedback.rewards * credited)
         tally.received += feedback.received
@@ -488,156 +409,20 @@ class Policy(Part):
             if answers is None:
                 answers = Answers.at_once(feedback.received, feedback.rewards)
             tally.cohorts.receive(answers, tally.received)
-        for slot, record in self._after_feedback:
+        for slot, record in rounds.after_feedback:
             if slot not in given:
                 record(state, feedback, rng)
 
-    def count(
-        self,
-        state: State,
-        places: Sequence[int],
-        rewards: Sequence[float],
-        rng: np.random.Generator,
-        given: Container[str] = (),
-    ) -> None:
-        """Record rewards of some arms of a single lane as `observe` does, but without arrays of all arms.
-
-        Only where `rewards_by_arm` has records, or none are needed: it is not None.
-
-        Args:
-            state: updated in place.
-            places: of the arms, each once.
-            rewards: of each, on the scale [0, 1].
-            rng: the policy's own random stream.
-            given: as in `observe`.
-        """
-        tally, records, pairs = state.tally, self.rewards_by_arm or (), zip(places, rewards, strict=True)
-        for place, reward in pairs if len(places) == 1 else sorted(pairs):  # chance is drawn in the order of the arms
-            tally.received[place] += 1.0
-            tally.rewards[place] += reward
-            for slot, record in records:
-                if slot not in given:
-                    record(state, place, reward, rng)
-
-    def _selected(
-        self, score: Array, state: State, observation: Observation, rng: np.random.Generator
-    ) -> tuple[Mask, NDArray[Any]]:
-        """Who plays with these scores, and the probability with which each arm was selected."""
-        if getattr(score, "shape", None) != state.tally.pulls.shape:
-            raise EvenhandError(_not_per_arm(f"{type(self.index).__name__}.score", score, state))
-        plan = self._plan
-        claim = plan.claim(score, state)
-        if not isinstance(claim, plan.claims):
-            owner, given, gives = (one.__name__ for one in (type(self.fairness), type(claim), plan.claims))
-            raise EvenhandError(f"{owner}.claim must return {gives}, as its traits declare, got {given}")
-        if plan.plan is not None:
-            claim = plan.plan(claim, state, observation)
-        return plan.select(claim, state, observation, rng)
-
-    def _select_in(
-        self, chosen: Mask, held: Mask, state: State, observation: Observation, rng: np.random.Generator
-    ) -> tuple[Mask, NDArray[Any]]:
-        """A selection in some lanes only; the others go on."""
-        lanes = np.flatnonzero(chosen)
-        if self.by_lane:
-            selected, share = self._selected(self.index.score(state, observation, rng), state, observation, rng)
-            selected, share = selected[lanes], share[lanes]
-        else:
-            state, observation, rng = rows(state, lanes), rows(observation, lanes), among(rng, chosen)
-            selected, share = self._selected(self.index.score(state, observation, rng), state, observation, rng)
-        played, inclusion = held.copy(), held.astype(share.dtype)
-        played[lanes], inclusion[lanes] = selected, share
-        return played, inclusion
-
     @cached_property
-    def _may_hold(self) -> bool:
-        """Whether anything but the selection can say who plays, or rewards count in some lanes only."""
-        kind = type(self.hold)
-        return kind.continued is not Hold.continued or kind.credited is not Hold.credited or self.schedule.forces
-
-    @cached_property
-    def _plan(self) -> _Plan:
+    def rounds(self) -> Rounds:
         """What every round asks."""
-        gives, fair, selection = self.fairness.traits, type(self.fairness), self.selection
-        # Whether the largest scores decide alone, and the index has a way to them; one that inherits it may not.
-        top, scores_alone = type(selection).select is TopM.select, fair.claim is NoPromise.claim
-        leaders_suffice = top and scores_alone and self.schedule.keeps_scores and "leading" in vars(type(self.index))
-        plan = None if type(self.schedule).plan is Schedule.plan else self.schedule.plan
-        scaled = gives.scaled or gives.scored or selection.traits.scaled
-        single = isinstance(selection, TopM) and top and selection.plays == 1 and selection.ties == "first"
-        simple = plan is None and not (self._may_hold or self.contextual or scaled or self._known == GIVEN)
-        return _Plan(
-            score=self.index.score,
-            leading=self.index.leading if leaders_suffice else None,
-            claim=self.fairness.claim,
-            claims=Shares if gives.gives == "shares" else Ranking,
-            plan=plan,
-            select=self.selection.select,
-            plays=self.plays,
-            may_hold=self._may_hold,
-            known=self._known,
-            contextual=self.contextual,
-            scaled=scaled,
-            single=single and simple and (scores_alone or "ahead" in vars(fair)),
-            best=self.index.best if "best" in vars(type(self.index)) else None,
-            ahead=None if scores_alone else self.fairness.ahead,
-            drawn=self.index.traits.random,
-            records=self._overridden("after_decision"),
-        )
-
-    @cached_property
-    def _tests_delays(self) -> bool:
-        return any(one.traits.tests_delays for one in parts_in(self))
-
-    @cached_property
-    def _draws_scores(self) -> bool:
-        ignored = self.fairness.traits.ignores_score or self.schedule.traits.alone
-        return self.index.traits.random and not ignored
-
-    @cached_property
-    def _known(self) -> str:
-        """The probability that is reported where a lane chooses: of the selection, given the past alone, or none."""
-        index, hold = self.index.traits, self.hold.traits
-        if hold.random and not hold.closed:
-            return UNKNOWN
-        if self._draws_scores and not index.closed:
-            return INCLUSION if self.selection.floor and not hold.random else UNKNOWN
-        return GIVEN if self._draws_scores or hold.random else INCLUSION
-
-    @property
-    def estimates(self) -> bool:
-        """Whether propensities are estimated: chance decides beyond the selection, and nothing says with which law."""
-        return self._known == UNKNOWN
-
-    @cached_property
-    def _after_feedback(self) -> tuple[tuple[str, Callable[[State, Feedback, np.random.Generator], None]], ...]:
-        return self._overridden("after_feedback")
-
-    @cached_property
-    def rewards_by_arm(self) -> tuple[tuple[str, Callable[[State, int, float, np.random.Generator], None]], ...] | None:
-        """The records of a reward of one arm; None where a part that learns from feedback has none of its own."""
-        parts = [(slot, self.parts[slot]) for slot, _ in self._after_feedback]
-        all_have = all("after_reward" in vars(type(one)) for _, one in parts)
-        if type(self) is not Policy or self.named or self.contextual or self._may_hold or not all_have:
-            return None
-        return tuple((slot, one.after_reward) for slot, one in parts)
-
-    @cached_property
-    def records(self) -> frozenset[str]:
-        """The slots of the parts that record every round."""
-        return frozenset(slot for slot, _ in (*self._plan.records, *self._after_feedback))
+        return Rounds(self.parts, self.plays, self.contextual, type(self) is Policy and not self.named)
 
     @cached_property
     def parts(self) -> dict[str, PolicyPart]:
         """The parts that can remember something, by their slots."""
         owned = ((slot, getattr(self, slot)) for slot in REMEMBERING)
         return {slot: one for slot, one in owned if one is not None}
-
-    def _overridden(self, member: str) -> tuple[tuple[str, Any], ...]:
-        base = getattr(PolicyPart, member)
-        return tuple(
-            (slot, getattr(one, member)) for slot, one in self.parts.items() if getattr(type(one), member) is not base
-        )
 
     def grow(self, state: State, arms: int) -> State:
         """The state with arms added at the end; see `evenhand.policy.part.PolicyPart.grow`.
@@ -655,91 +440,10 @@ class Policy(Part):
         memories = {slot: one.grow(getattr(state, slot), arms) for slot, one in self.parts.items()}
         return dataclasses.replace(state, tally=tally, begun=begun, **memories)
 
-    def recolumn(
-        self, state: State, columns: tuple[int, int], situation: NDArray[np.intp], arms: NDArray[np.intp]
-    ) -> State:
-        """The state when other features are declared; see `evenhand.policy.part.PolicyPart.recolumn`.
-
-        Args:
-            state: of a single lane; it stays as it is.
-            columns: from now on, of the situation and of every arm.
-            situation: (d,), places of the columns before; −1 for new ones.
-            arms: (d_arm,), the same of those of every arm.
-
-        Raises:
-            EvenhandError: a part remembers features, and does not say what becomes of them.
-        """
-        memories = {
-            slot: one.recolumn(getattr(state, slot), columns, situation, arms) for slot, one in self.parts.items()
-        }
-        return dataclasses.replace(state, **memories)
-
-    def begin(self, state: State, changed: Mask, accounts: Accounts) -> None:
-        """Begin the promises to some arms anew with the next round; updates ``state`` in place.
-
-        Args:
-            state: of one lane or many.
-            changed: (…, arms), whose promise begins.
-            accounts: of the promises to all arms from now on; see `evenhand.policy.settlement`.
-
-        Raises:
-            EvenhandError: plays are carried that a part cannot count; nothing changes then.
-        """
-        at = np.flatnonzero(changed.reshape(-1, state.arms).any(axis=0))
-        carried = np.where(changed, accounts.carried / BILLION, 0.0)
-        memories = {
-            slot: changed_at(changed, one.begin(getattr(state, slot), at, carried), getattr(state, slot))
-            for slot, one in self.parts.items()
-            if slot == "fairness" or one.promises
-        }
-        for slot, memory in memories.items():
-            setattr(state, slot, memory)
-        state.begun = accounts
-
-    def advance(self, state: State, plays: Array, rounds: float, begun: Sequence[int] = ()) -> None:
-        """Count rounds of which only the plays of each arm are known, in what the parts remember; in place.
-
-        Args:
-            state: of a single lane, before its tally and its round are counted up.
-            plays: (arms,), plays of each arm in these rounds.
-            rounds: how many.
-            begun: places of arms whose promise began after these rounds, and so does not count them.
-
-        Raises:
-            EvenhandError: a part has to see single rounds; nothing changes then.
-        """
-        memories, promised = {}, plays
-        if begun:
-            promised = plays.copy()
-            promised[list(begun)] = 0.0
-        for slot, one in self.parts.items():
-            given = promised if slot == "fairness" or one.promises else plays
-            try:
-                memories[slot] = one.advance(getattr(state, slot), given, rounds)
-            except EvenhandError as error:
-                raise EvenhandError(f"its {slot} {error}") from None
-        for slot, memory in memories.items():
-            setattr(state, slot, memory)
-
-    def learn(self, state: State, plays: Array, sums: Array) -> None:
-        """Learn from plays elsewhere, which count for no promise; updates what the parts remember in ``state``.
-
-        Args:
-            state: of a single lane.
-            plays: (arms,), plays whose rewards are known.
-            sums: (arms,), of these rewards, each on the scale [0, 1].
-
-        Raises:
-            EvenhandError: a part learns from more than counts; nothing changes then.
-        """
-        memories = {slot: one.learn(getattr(state, slot), plays, sums) for slot, one in self.parts.items()}
-        for slot, memory in memories.items():
-            setattr(state, slot, memory)
-
     @cached_property
     def by_lane(self) -> bool:
         """Whether a parameter differs between lanes."""
-        return _has_rows(self)
+        return has_rows(self)
 
 
 def _memory(part: Any, shape: Shape) -> Any:
@@ -753,53 +457,11 @@ def _memory(part: Any, shape: Shape) -> Any:
     raise EvenhandError(f"{owner}.start must return a dataclass of arrays, an array or None, got a {kind}")
 
 
-def _not_per_arm(method: str, values: object, state: State) -> str:
-    shape = getattr(values, "shape", None)
-    got = f"shape {shape}" if shape is not None else f"a {type(values).__name__}"
-    return f"{method} must return an array with one number per arm, shape {state.tally.pulls.shape}, got {got}"
-
-
-def _full(held: Mask, available: Mask, plays: int) -> Mask:
-    """The holds of lanes in which as many arms play as can."""
-    due = np.minimum(plays, available.sum(axis=-1, keepdims=True))
-    return np.asarray(held & (held.sum(axis=-1, keepdims=True) >= due))
-
-
-def _has_rows(part: Any) -> bool:
-    if isinstance(part, np.ndarray):
-        return part.ndim > 1
-    return any(_has_rows(getattr(part, parameter.name)) for parameter in fields_of(type(part)))
-
-
-def parts_in(part: Any) -> Iterator[PolicyPart]:
+def parts_in(part: Any) -> list[PolicyPart]:
     """All parts that a part is made of, however deep inside."""
+    found: list[PolicyPart] = []
     for parameter in fields_of(type(part)):
         value = getattr(part, parameter.name)
         if isinstance(value, PolicyPart):
-            yield value
-            yield from parts_in(value)
-
-
-def _check_features(feedback: Feedback) -> None:
-    """Refuse rewards without the features of their pulls."""
-    answers = feedback.answers
-    if (answers is None or answers.situation is answers.arms is None) and np.any(feedback.received):
-        raise EvenhandError(
-            "the policy learns from features: give each reward those of its pull, "
-            "Feedback(received, rewards, answers=Answers(places, delays, rewards, situation, arms))"
-        )
-
-
-def _in_shape(observation: Observation, given: Mask, state: State) -> Observation:
-    """An observation whose mask is of booleans, in the shape of the state."""
-    shape, available = state.tally.pulls.shape, np.asarray(given)
-    if available.dtype != bool:
-        if available.dtype.kind not in "iuf" or not np.isin(available, (0, 1)).all():
-            raise EvenhandError(f"must be true or false, one per arm, got {shown(given)}", "available")
-        available = available.astype(bool)
-    if available.shape == shape:
-        return observation if available is given else dataclasses.replace(observation, available=available)
-    try:
-        return dataclasses.replace(observation, available=np.broadcast_to(available, shape))
-    except ValueError:
-        raise EvenhandError(f"has shape {available.shape}, this policy needs {shape}", "available") from None
+            found += [value, *parts_in(value)]
+    return found

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
 from evenhand.core import validate
 from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import HINTED, EvenhandError, nearest
-from evenhand.core.state import Array, Mask, PerLane, State, grown
-from evenhand.policy.accounts import Accounts, Settled, Terms, settled
+from evenhand.core.state import Array, Mask, PerLane, State, changed_at, grown
+from evenhand.policy.accounts import BILLION, Accounts, Settled, Terms, settled
 from evenhand.policy.claim import Group
 from evenhand.policy.composition import Policy
 from evenhand.policy.groups import Bounds, membership
+from evenhand.policy.memories import keep, memories
+from evenhand.policy.part import PolicyPart
 
 Waiting = MutableMapping[str, tuple[Array, Array]]  # what is owed to groups that there are no more, and their excess
 
@@ -29,6 +31,7 @@ class Settlement:
     group_caps: Settled | None
     groups: tuple[str, ...]  # those before and after, by name
     began: Mask  # (…, arms), the arms whose promise is another, or measured against another share
+    accounts: Accounts  # of shares from now on
 
 
 def with_shares(name: str, known: Array | None, given: Mapping[str, float], arms: Sequence[str]) -> Array:
@@ -82,9 +85,6 @@ class Promising(Protocol):
     def groups(self) -> tuple[Group, ...]:
         """The groups of arms that are promised shares together."""
 
-    def begin(self, state: State, changed: Mask, accounts: Accounts) -> None:
-        """Begin the promises to some arms anew with the next round."""
-
 
 def settle(
     before: Promising,
@@ -97,24 +97,39 @@ def settle(
     moved: Sequence[int] = (),
     ahead: Array | float = 0.0,
 ) -> Settlement:
-    """Begin promises that have changed with the next round, in place, with what is carried of what was owed."""
+    """What is carried of what was owed where promises have changed, to begin them with the next round; see `begin`.
+
+    Accounts of groups and caps, which the parts of a policy do not keep, begin here, in place.
+    """
     arms = state.arms
     anew = np.zeros(arms, dtype=bool)
     anew[list(moved)] = True
-    found = Settlement(None, None, None, None, (), anew)
-    bounds = state.fairness if isinstance(state.fairness, Bounds) else None
+    found = Settlement(None, None, None, None, (), anew, state.begun)
+    bounds, now = state.fairness if isinstance(state.fairness, Bounds) else None, (state.round, state.tally.pulls)
     if bounds is not None:
         shares = (_caps(before, arms, active[0]), _caps(after, arms, active[1]))
-        caps, found.caps = settled(bounds.caps, *shares, state.round, state.tally.pulls, most, terms, -1.0, anew)
+        caps, found.caps = settled(bounds.caps, *shares, *now, most, terms, -1.0, anew)
         bounds = Bounds(caps, *_settle_groups(before.groups, after.groups, state, most, terms, waiting, found))
     shares = (_shares(before, arms, active[0]), _shares(after, arms, active[1]))
     terms = terms if after.promises_shares else Terms("forgive")
-    accounts, of_arms = settled(state.begun, *shares, state.round, state.tally.pulls, most, terms, 1.0, anew, ahead)
-    after.begin(state, of_arms.changed, accounts)
+    found.accounts, of_arms = settled(state.begun, *shares, *now, most, terms, 1.0, anew, ahead)
     found.shares, found.began = of_arms if after.promises_shares else None, of_arms.changed
     if bounds is not None:
         state.fairness = bounds
     return found
+
+
+def begin(policy: Policy, state: State, changed: Mask, accounts: Accounts) -> None:
+    """Begin the promises to the arms that have changed, (…, arms), with the next round and these accounts; in place."""
+    at = np.flatnonzero(changed.reshape(-1, state.arms).any(axis=0))
+    carried = np.where(changed, accounts.carried / BILLION, 0.0)
+
+    def begun(slot: str, one: PolicyPart, memory: Any) -> Any:
+        promises = slot == "fairness" or one.promises
+        return changed_at(changed, one.begin(memory, at, carried), memory) if promises else memory
+
+    keep(state, memories(policy, state, begun))
+    state.begun = accounts
 
 
 def _shares(policy: Promising, arms: int, active: Mask) -> Array:

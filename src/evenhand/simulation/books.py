@@ -46,10 +46,6 @@ class Page:
         """The groups that are promised shares."""
         return self.promised.groups
 
-    def begin(self, state: State, changed: Mask, accounts: Accounts) -> None:
-        """Use these accounts of shares from now on."""
-        state.begun = accounts
-
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; null for a number without end."""
         whole = {"after": self.after, "promised": plain(self.promised), "plays": self.plays}
@@ -116,12 +112,13 @@ class Books:
         """Settle what is owed where promises are others from the next round on."""
         everyone, running = np.ones(self._state.arms, dtype=bool), self._running
         active = everyone, everyone
-        found = settle(self.page, page, self._state, active, page.terms, self._waiting, page.most).shares
-        assert found is not None
-        ended = found.changed & running
-        self._paid += found.plays * ended
-        self._rounds += (self._state.round - found.since) * ended
-        self.page = page
+        found = settle(self.page, page, self._state, active, page.terms, self._waiting, page.most)
+        shares = found.shares
+        assert shares is not None
+        ended = shares.changed & running
+        self._paid += shares.plays * ended
+        self._rounds += (self._state.round - shares.since) * ended
+        self._state.begun, self.page = found.accounts, page
 
     def shares(self) -> tuple[Array, Array, Array]:
         """Plays due and plays made, (lanes, arms), and rounds, (arms,), while a share was promised."""

@@ -215,7 +215,7 @@ def chance_is_declared(policy: Policy, arms: int) -> None:
         held = [policy.hold.continued(state, observation, rng)[0] for rng in _generators(state)]
         fixed = policy.hold.traits.random or _equal(held)
         assert fixed, f"{where} {hold}.continued draws from rng, and the hold does not declare it: {remedy}"
-        shares = [policy._selected(scores[0], state, observation, rng)[1] for rng in _generators(state)]
+        shares = [policy.rounds.selected(scores[0], state, observation, rng)[1] for rng in _generators(state)]
         assert _equal(shares), (
             f"{where} the probabilities that {selection}.select returns depend on what it draws from rng: return for "
             "every arm, drawn or not, the probability with which it is drawn"

@@ -7,10 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.core.parts import rules_of
 from evenhand.core.state import State
 from evenhand.environment.world import World
 from evenhand.policy.composition import Policy
 from evenhand.policy.hold import Held
+from evenhand.policy.rules import HoldRules
 from evenhand.simulation.measures import by_sums
 from evenhand.simulation.metrics import MetricRecorder
 
@@ -42,7 +44,12 @@ def play_on(policy: Policy, world: World, recorder: MetricRecorder, state: State
 
 def applies(policy: Policy, world: World, recorder: MetricRecorder) -> bool:
     """Whether rounds in which nobody chooses can be played many at a time: nothing else goes by single rounds."""
-    return policy.only_holds and world.can_hold(policy.plays) and all(by_sums(metric) for metric, _ in recorder.metrics)
+    rules: HoldRules | None = rules_of(policy.hold)
+    known = rules is not None and rules.size is not None and rules.phases is None  # how long every choice lasts
+    recording = {slot for slot, _ in (*policy.rounds.after_decision, *policy.rounds.after_feedback)}
+    own = type(policy) is not Policy or policy.named or not policy.schedule.traits.idle or recording != {"hold"}
+    summed = all(by_sums(metric) for metric, _ in recorder.metrics)
+    return known and not own and summed and world.can_hold(policy.plays)
 
 
 def _added(sums: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:

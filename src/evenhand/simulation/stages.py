@@ -19,7 +19,7 @@ from evenhand.policy.accounts import CARRIED, Accounts, Terms
 from evenhand.policy.composition import Policy
 from evenhand.policy.groups import BoundedShares, with_changes
 from evenhand.policy.segments import check_segmented
-from evenhand.policy.settlement import Waiting, check_changeable, lasting, settle, with_shares
+from evenhand.policy.settlement import Waiting, begin, check_changeable, lasting, settle, with_shares
 from evenhand.simulation.books import Page
 from evenhand.simulation.metrics import MetricRecorder
 from evenhand.simulation.segments import Within
@@ -213,7 +213,8 @@ class Stages:
     def _begun(self, policy: Policy, stage: Stage) -> Policy:
         everyone = np.ones(self._state.arms, dtype=bool)
         page, active = stage.page, (everyone, everyone)
-        settle(policy, stage.policy, self._state, active, page.terms, self._waiting, page.most)
+        found = settle(policy, stage.policy, self._state, active, page.terms, self._waiting, page.most)
+        begin(stage.policy, self._state, found.began, found.accounts)
         if self._within is not None and page.within is not None:
             accounts = self._within.accounts
             accounts.begin(page.within, accounts.settled(page.within, active, page.terms, page.most))

@@ -172,7 +172,7 @@ def replay(
     accept = smallest if chance is None else validate.number("chance", chance, 1e-9, 1.0)
     name, made = policy_of(log, policy, {**parameters, **more}, max(1, round(accept * len(rows.item))), importing)
     decided, arrived = _times(log)
-    if made.in_order and (arrived > decided).any():
+    if made.index.traits.in_order and (arrived > decided).any():
         raise EvenhandError(f"{name} learns from the round just decided only; the log has rewards that came later")
     if made.contextual and rows.known is None:
         remedy = "read_log(path, features=…), or a table [features] in the file .columns.toml beside it"
