@@ -493,14 +493,10 @@ def test_figures_of_the_paths_are_drawn_from_pages_that_are_watched() -> None:
 #: Pages whose examples take some seconds.
 #: Sweeps, late rewards, contexts and prices are shown on others, too.
 LONG = (
-    *("howto/contexts.md", "howto/conversions.md", "howto/figures.md", "howto/late.md", "howto/merit.md"),
-    *(
-        "howto/spread.md",
-        "howto/sweeps.md",
-        "paths/log/4-price.md",
-        "paths/study/3-sweep.md",
-        "reference/command-line.md",
-    ),
+    *("concepts/late-rewards.md", "howto/checks.md", "howto/contexts.md", "howto/conversions.md", "howto/figures.md"),
+    *("howto/late.md", "howto/merit.md", "howto/price.md", "howto/processes.md", "howto/spread.md", "howto/sweeps.md"),
+    *("paths/log/4-price.md", "paths/policy/4-sweep.md", "paths/service/4-two-servers.md", "paths/study/3-sweep.md"),
+    "reference/command-line.md",
 )
 
 

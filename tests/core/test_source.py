@@ -139,6 +139,7 @@ class Moved(ast.NodeTransformer):
         return new
 
 
+@pytest.mark.slow
 def test_a_definition_counts_the_same_wherever_it_stands(folder: Path, before: dict[str, str]) -> None:
     for old, new in MOVES.items():
         (folder.parent / f"{old.replace('.', '/')}.py").rename(folder.parent / f"{new.replace('.', '/')}.py")

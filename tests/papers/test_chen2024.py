@@ -94,6 +94,7 @@ def test_both_radii_have_curves_of_their_own(runs: Runs) -> None:
         np.testing.assert_array_equal(np.asarray(line.get_ydata()), mean)
 
 
+@pytest.mark.slow
 def test_a_policy_that_is_all_for_the_reward_is_not_fair() -> None:
     right = run_of("c1", 2000, 40, {label: label for label in ("FCUCB-D", "FCTS-D", "FGreedy-D")})
     wrong = run_of("c1", 2000, 40, {"FCUCB-D": "FCUCB-D", "FCTS-D": "MP-TS-D", "FGreedy-D": "FGreedy-D"})
@@ -105,6 +106,7 @@ def test_a_policy_that_is_all_for_the_reward_is_not_fair() -> None:
     assert all("FCTS-D" in one.text and one.holds is expected for expected, one in found.items())
 
 
+@pytest.mark.slow
 def test_policies_that_trust_early_rewards_are_not_better_under_biased_delays() -> None:
     names = {"FCUCB-D": "OP-FCUCB-D", "FCTS-D": "OP-FCTS-D"}
     right = run_of("c2d", 1000, 6, {label: label for label in (*names, *names.values())})
@@ -118,6 +120,7 @@ def test_policies_that_trust_early_rewards_are_not_better_under_biased_delays() 
     assert not holds(misled, fooled_by_none, "c2d")
 
 
+@pytest.mark.slow
 def test_regrets_that_end_do_not_grow_linearly() -> None:
     labels = ("CUCB-D", "MP-TS-D", "FGreedy-D", "FCTS-D")
     right = run_of("c2c", 1200, 6, {label: label for label in labels})

@@ -24,6 +24,7 @@ def runs() -> Runs:
     return {**found, "who-clicks": found["who-one"]}
 
 
+@pytest.mark.slow
 def test_policies_differ_by_what_they_pay_where(runs: Runs) -> None:
     parts = [contexts.part_of_best(runs["who-one"], label).mean() for label in contexts.LABELS]
     queue, first, floors, blind = parts[0], *parts[3:]

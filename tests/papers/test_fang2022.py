@@ -230,6 +230,7 @@ def test_nothing_in_common_confirms_nothing() -> None:
     assert (found.effect, found.expected, found.holds) == (1.5, "at least 2", False)  # less than a play an arm
 
 
+@pytest.mark.slow
 def test_the_highest_reward_is_claimed_of_the_right_policy() -> None:
     # LFG explores by far the most among 20 arms.
     part = "f5-k20-tau05-bernoulli"

@@ -80,6 +80,7 @@ def test_every_claim_is_measured_and_every_figure_drawn(experiment: Experiment, 
 ENDS = (", balanced η", ", η = ∞")
 
 
+@pytest.mark.slow
 def test_ratings_near_the_truth_are_claimed_of_the_right_policy() -> None:
     right = {name + end: name + end for name in ("TSCSF-B", "LFG") for end in ENDS}
     swapped = {f"TSCSF-B{end}": f"LFG{end}" for end in ENDS} | {f"LFG{end}": f"TSCSF-B{end}" for end in ENDS}

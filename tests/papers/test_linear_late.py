@@ -51,6 +51,7 @@ def test_waiting_loses_what_comes_too_late_and_knows_the_rest_after_m_rounds(win
     np.testing.assert_allclose(other.rewards.shared, one.rewards.shared * within, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_the_regret_of_waiting_is_in_units_of_all_rewards(runs: Runs) -> None:
     curve = runs["linear-late-wait-100"].results.policies["waiting, m = 100"].curves["regret"]
     np.testing.assert_allclose(linear_late.of_waiting(runs, 100), curve / (1.0 - 0.99**100))

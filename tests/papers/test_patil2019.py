@@ -18,6 +18,7 @@ from evenhand.policy.composition import Policy
 from evenhand.simulation.simulate import compare
 from evenhand.studies.configuration import load
 from evenhand.theory.bounds import naive_epsilon
+from tests.thinned import thinned
 
 FOLDER = Path(str(files("evenhand.papers"))) / "patil2019"
 EXPERIMENT = experiments()["P-2b"]
@@ -38,7 +39,7 @@ def right() -> dict[str, str]:
     return verdicts()
 
 
-@pytest.mark.parametrize("label", ["FUCB", "F-TS"])
+@pytest.mark.parametrize("label", thinned(["FUCB", "F-TS"], "FUCB".__eq__))
 def test_ucb1_is_not_taken_for_a_fair_policy(label: str, right: dict[str, str]) -> None:
     promise = "FUCB and F-TS never leave an arm a whole play behind."
     assert right[promise] == "confirmed"

@@ -57,6 +57,7 @@ def holds(claim: PaperClaim, runs: Runs) -> bool:
     return all(finding.holds for finding in claim.test(runs))
 
 
+@pytest.mark.slow
 def test_fair_greedy_is_told_from_the_others(runs: Runs) -> None:
     policies = runs["ranks"].results.policies
     root_of_time, _, less, for_ever = experiments()["X-R"].claims

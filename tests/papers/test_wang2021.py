@@ -157,6 +157,7 @@ def test_stuck_lanes_stand_beside_the_ratio(runs: Runs) -> None:
     assert all("(lanes stuck: 33% and " in found.text for found in claim.test(made))
 
 
+@pytest.mark.slow
 def test_what_is_late_and_what_comes_soon(runs: Runs) -> None:
     early = list(claim_of("W-2-4", "Where rewards take long").test(runs))
     assert [found.text.split(" (")[0] for found in early] == [
@@ -171,6 +172,7 @@ def test_what_is_late_and_what_comes_soon(runs: Runs) -> None:
     assert max(found.effect for found in none) < 1e-10  # of 120 steps
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["w5-nonoblivious-7-10", "w5-synthetic-nonoblivious-10"])
 def test_linear_and_sublinear_regrets_are_told_apart(runs: Runs, part: str) -> None:
     run = runs[part]
@@ -234,6 +236,7 @@ def holds(claim: PaperClaim, runs: Runs) -> bool:
     return all(finding.holds for finding in claim.test(runs))
 
 
+@pytest.mark.slow
 def test_only_the_right_policy_outperforms_elimination() -> None:
     policies = load(FOLDER / "w2-10-30.toml", horizon=8000).policies
     shown = {label: policies[label] for label in (CHOICE, *RULES)}
@@ -272,6 +275,7 @@ def test_no_lane_stuck_either_way_decides_nothing(runs: Runs) -> None:
 # --- what the papers say and do not run -------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_rounds_that_grow_fast_cost_more_and_a_swap_is_noticed() -> None:
     run = run_of("w6-oblivious-7-10", 20_000, 40)
     slow, fast = "ARS-EXP3, β = 1/2", "ARS-EXP3, β = 2"

@@ -110,6 +110,7 @@ def test_every_round_has_the_minimum_shares(policy: Policy) -> None:
             assert (state.tally.pulls >= 0.999 * np.array(FLOORS) * state.round - 2.0).all()
 
 
+@pytest.mark.slow
 def test_plays_tend_to_the_best_proportions() -> None:
     means, floors = [0.3, 0.5, 0.2], [0.0, 0.1, 0.3]
     policies = {"draws": f_tas(floors), "tracks": f_tas_tracking(floors)}

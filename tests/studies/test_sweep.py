@@ -27,6 +27,7 @@ from evenhand.studies.store import Store
 from evenhand.studies.study import Study
 from evenhand.studies.sweep import merge, status
 from evenhand.studies.units import units_of
+from tests.thinned import thinned
 
 AXES = {"policies[0].eta": [1, 10], "horizon": [40, 60]}
 
@@ -189,6 +190,7 @@ def test_an_error_in_a_part_of_ones_own_is_a_failure(config: dict[str, Any], tmp
     assert len(results.by_key) == 2
 
 
+@pytest.mark.slow
 def test_a_worker_that_ends_costs_only_its_own_unit(config: dict[str, Any]) -> None:
     config["policies"][1] = {"label": "deadly", "algorithm": "own_part:deadly"}
     study = Study.of(config, {"policies[0].eta": [1, 2, 3, 4, 5, 6]}, folder=Path(__file__).parent)
@@ -281,7 +283,7 @@ def _members(group: int) -> list[int]:
     return alive
 
 
-@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("jobs", thinned([1, 2], (2).__eq__))
 def test_short_units_run_together_and_change_no_digit(
     config: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, jobs: int
 ) -> None:

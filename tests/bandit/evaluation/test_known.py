@@ -385,6 +385,7 @@ def test_without_propensities_a_price_rests_on_the_model_and_says_so() -> None:
     assert found.curve[0].high < 0.8 * BENT_PRICE  # of the model alone, which is wrong
 
 
+@pytest.mark.slow
 def test_the_interval_of_a_price_covers_what_the_choices_lose_in_most_logs() -> None:
     """Of 40 logs; the expected number is more than 38, as it is one of four intervals that hold together."""
     inside = 0

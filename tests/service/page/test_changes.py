@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from evenhand.service.store import Store
@@ -140,6 +141,7 @@ def offered(page: Page) -> list[str]:
     return sorted(found)
 
 
+@pytest.mark.slow
 def test_every_algorithm_can_be_chosen_with_its_parameters(server: Server, visiting: Visiting) -> None:
     with visiting() as seen:
         seen.pardoned.append("422")

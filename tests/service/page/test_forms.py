@@ -45,6 +45,7 @@ MERITS: list[tuple[str, dict[str, str], dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.slow
 def test_merit_is_a_kind_with_fields_of_its_own(server: Server, visiting: Visiting) -> None:
     with visiting() as seen:
         seen.pardoned.append("422")
@@ -146,6 +147,7 @@ def test_groups_and_caps_are_created(server: Server, visiting: Visiting) -> None
         ]
 
 
+@pytest.mark.slow
 def test_several_arms_per_round_have_larger_shares_of_groups(server: Server, visiting: Visiting) -> None:
     with visiting() as seen:
         page = seen.open()
@@ -165,6 +167,7 @@ def test_several_arms_per_round_have_larger_shares_of_groups(server: Server, vis
         assert audit(server, "pairs")["bounds"][0]["at_least"] == 1.5
 
 
+@pytest.mark.slow
 def test_groups_and_caps_are_changed(server: Server, visiting: Visiting) -> None:
     groups = [
         {"name": "soft", "arms": ["jazz", "choir"], "at_least": 0.4, "at_most": 0.8},
@@ -232,6 +235,7 @@ def test_an_arm_with_the_values_that_every_arm_has(server: Server, visiting: Vis
         assert described(server, "penalised")["parameters"]["penalties"] == [0.3, 0.2, 0.5]
 
 
+@pytest.mark.slow
 def test_the_form_of_groups_fits_a_phone(server: Server, visiting: Visiting) -> None:
     arms = [f"concert {place}" for place in range(20)]
     groups = [{"name": "x" * 60, "arms": arms[:7], "at_least": 0.3}]
@@ -334,6 +338,7 @@ def test_features_and_segments_are_declared(server: Server, visiting: Visiting) 
         assert made["parameters"] == {"fractions": [0.2, 0.0]}
 
 
+@pytest.mark.slow
 def test_faults_of_features_stand_at_their_fields(visiting: Visiting) -> None:
     with visiting() as seen:
         seen.pardoned.append("422")

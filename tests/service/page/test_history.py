@@ -206,6 +206,7 @@ def test_groups_are_lines(server: Server, visiting: Visiting) -> None:
         ]
 
 
+@pytest.mark.slow
 def test_two_hundred_lines_have_looks_of_their_own(server: Server, visiting: Visiting) -> None:
     """The first 24 by colour alone, all by colour and dash; in both themes each stands out against the page."""
     for scheme in ("light", "dark"):

@@ -314,6 +314,7 @@ def names_in_sight(page: Page) -> list[str]:
     return page.get_by_role("table", name="Overview of the arms", exact=True).locator("th .name").all_text_contents()
 
 
+@pytest.mark.slow
 def test_two_hundred_arms(server: Server, visiting: Visiting) -> None:
     arms = [f"advert {place}" for place in range(200)]
     make(server, "adverts", arms, dict.fromkeys(arms, 0.004))

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.sync_api import Browser, expect
 
 from evenhand.core.glossary import terms
@@ -74,6 +75,7 @@ def test_in_the_form(visiting: Visiting) -> None:
         expect(page.get_by_role("group", name="What is promised?", exact=True)).to_be_visible()
 
 
+@pytest.mark.slow
 def test_by_touch_a_definition_stays_in_the_window(server: Server, browser: Browser) -> None:
     make(server, "touched", ["tea", "coffee"], {"tea": 0.2})
     decide(server, "touched", 5)

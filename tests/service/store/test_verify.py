@@ -91,6 +91,7 @@ def test_a_file_of_something_else_is_refused_and_kept(store: Store, tmp_path: Pa
     store.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("either", ["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)], indirect=True)
 def test_processes_find_the_same(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verifying, "MANY", 0)
