@@ -32,6 +32,10 @@ class Available(NamedTuple):
         mask = None if size == len(arms) else arms
         return cls(arms, mask, packed, size, ALL_AVAILABLE if mask is None else Observation(mask))
 
+    def listed(self, names: Sequence[str]) -> list[str]:
+        """Their names."""
+        return [names[place] for place in np.flatnonzero(self.arms).tolist()]
+
 
 def available_sets(packed: Sequence[bytes], arms: int, places: Places | slice = slice(None)) -> Mask:
     """(sets, places), which of some of so many arms are in each set of packed bits."""

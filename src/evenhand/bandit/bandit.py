@@ -100,20 +100,9 @@ class Bandit:
         segments: str | Mapping[str, object] | None = None,
         **parameters: object,
     ) -> None:
-        self._record = record = Record(
-            arms,
-            algorithm,
-            plays=plays,
-            seed=seed,
-            window=window,
-            missing=missing,
-            rewards=rewards,
-            parameters=parameters,
-            words=words,
-            features=features,
-            arm_features=arm_features,
-            segments=segments,
-        )
+        given: dict[str, Any] = {"plays": plays, "seed": seed, "window": window, "missing": missing, "rewards": rewards}
+        given |= {"words": words, "features": features, "arm_features": arm_features, "segments": segments}
+        self._record = record = Record(arms, algorithm, parameters=parameters, **given)
         if isinstance(start_from, Bandit):
             start = history.start_from(start_from._record, record.names, record.reward_range, "another bandit")
             history.learn_counts(record, start.counts, start.source)

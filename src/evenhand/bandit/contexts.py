@@ -84,7 +84,7 @@ class Contexts:
         The features of arms that cannot play need not be known, and are 0.
         """
         given: Any = {} if arms is None else arms
-        listed = list(names) if able.mask is None else [names[place] for place in np.flatnonzero(able.arms).tolist()]
+        listed = list(names) if able.mask is None else able.listed(names)
         known = None
         if isinstance(given, Mapping) and self.features.arms:
             known, given = self._known(given, able, names)

@@ -7,7 +7,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from evenhand.bandit.arms import Available
 from evenhand.bandit.propensities import Propensities, copied, propensities
@@ -43,61 +42,75 @@ def decide(
     ``seen`` is what was made of the features before, of a round among many.
     """
     able = record.arms.all if available is None else record.arms.available(available)
-    observation = able.observation
+    observation, known = able.observation, None
     noted: Notes = ()
-    if record.contexts is not None:
-        observation, noted = seen or record.contexts.observation(features, arms, able, record.arms.names)
-    elif features is not None or arms is not None:
-        raise _without_features(features, arms)
+    if record.contexts is not None or features is not None or arms is not None:
+        observation, noted = seen or observed(record, able, features, arms)
     if record.pending.window is not None or record.leases:
         close(record, now)
-    silent, state = record.in_order and _silent(record), record.state
+    silent = record.in_order and _silent(record)
     if estimate and record.contexts is not None and record.policy.estimates:
         raise _not_estimated(record)
-    decision = (_after_silence if silent else chosen)(record, observation, state)
-    names, places, round = record.arms.names, decision.places, decision.round
+    decision = (_after_silence if silent else chosen)(record, observation, record.state)
+    names, places, chances = record.arms.names, decision.places, decision.propensities
     if places is None:
         decision.places = places = decision.played.nonzero()[0].tolist()
         if len(places) > 1:
             places.sort(key=decision.inclusion.item, reverse=True)  # stable: equal ones stay in the order of the arms
-    known: Propensities | None = None
-    if estimate:
-        seed, listed = (record.seed, round), _listed(able, names)
-        known = propensities(record.policy, record.state, able.mask, decision, record.arms.place, seed, listed)
-    chances, least = decision.propensities, 0.0
+    least = 0.0
     if chances is not None and able.size > 1 and (len(places) > 1 or chances.item(places[0]) < 1.0):
         among = chances if able.mask is None else chances[able.arms]
         least = float(among.item(among.argmin()))
-    pull = None if record.contexts is None else record.contexts.pull(observation, places, noted)
-    scale = None if decision.spread is None else record.policy.fairness.scale(state)
-    if known is not None:
+    if estimate:
+        known = propensities(record, record.state, able, decision)
         played = [known[names[place]] for place in places]
     elif chances is None:
         played = [same(names[place], None, None) for place in places]
     else:
         make = ArmPropensity if least else same
         played = [make(names[place], float(chances.item(place)), 0.0) for place in places]
+    pull = None if record.contexts is None else record.contexts.pull(observation, places, noted)
     if facts is not None:
-        recorded = {
-            "available": None if available is None else _listed(able, names),
-            "propensity": None if played[0].propensity is None else [one.propensity for one in played],
-            "stderr": [one.stderr for one in played] if chances is None and known is not None else None,
-            "least": least or None,
-            "silent": silent or None,
-            "pull": pull,
-            "spread": None if decision.spread is None else decision.spread.item(),
-            "eta": scale,
-        }
-        facts["arms"] = [one.arm for one in played]
-        facts.update({name: fact for name, fact in recorded.items() if fact is not None})
-    apply(record, decision, places, able, now, (), least, chances, pull=pull)
-    every = None if known is None else tuple(known.values())
+        facts |= _facts(record, decision, played, None if available is None else able, least, silent, pull)
+    apply(record, decision, able, now, (), least, pull=pull)
+    every, round = None if known is None else tuple(known.values()), decision.round
     return answers.Decision(str(round), round, moment(now), tuple(played), record.version, every)
 
 
-def _listed(able: Available, names: Sequence[str]) -> list[str]:
-    """The names of the arms that can play."""
-    return [names[place] for place in np.flatnonzero(able.arms).tolist()]
+def _facts(
+    record: Record,
+    decision: Decision,
+    played: Sequence[ArmPropensity],
+    able: Available | None,
+    least: float,
+    silent: bool,
+    pull: Pull | None,
+) -> dict[str, Any]:
+    """What a log records of a decision, without what is as usual."""
+    known = played[0].propensity is not None
+    facts = {
+        "arms": [one.arm for one in played],
+        "available": None if able is None else able.listed(record.arms.names),
+        "propensity": [one.propensity for one in played] if known else None,
+        "stderr": [one.stderr for one in played] if known and decision.propensities is None else None,
+        "least": least or None,
+        "silent": silent or None,
+        "pull": pull,
+        "spread": None if decision.spread is None else decision.spread.item(),
+        "eta": None if decision.spread is None else record.policy.fairness.scale(record.state),
+    }
+    return {name: fact for name, fact in facts.items() if fact is not None}
+
+
+def observed(record: Record, able: Available, features: object, arms: object) -> Seen:
+    """What is known of a round, and what was noted of that; it changes nothing."""
+    if record.contexts is not None:
+        return record.contexts.observation(features, arms, able, record.arms.names)
+    if features is None and arms is None:
+        return able.observation, ()
+    name, given = ("arms", arms) if features is None else ("features", features)
+    habit = "" if isinstance(given, Mapping) else "; arms that can play are given as available=[…]"
+    raise EvenhandError(f"must be left out: this bandit was made without features{habit}", name)
 
 
 def decide_many(record: Record, rounds: Sequence[Round], now: float, estimate: bool = False) -> list[answers.Decision]:
@@ -115,33 +128,15 @@ def checked_rounds(record: Record, rounds: Sequence[Round]) -> list[Seen | None]
     held = 0
     for place, one in enumerate(rounds):
         try:
-            found = checked_round(record, one)
+            found = observed(record, record.arms.available(one.available), one.features, one.arms)
         except EvenhandError as error:
             faults.append(error.at("rounds", place))
         else:
-            parts = () if found is None else (found[0].situation, found[0].arms)
-            held += sum(part.size for part in parts if part is not None)
+            held += sum(part.size for part in (found[0].situation, found[0].arms) if part is not None)
             seen.append(found if held <= HELD else None)
     if faults:
         raise EvenhandError.together(faults)
     return seen
-
-
-def checked_round(record: Record, round: Round) -> Seen | None:
-    """What is seen of a round, where there are features; it changes nothing."""
-    able = record.arms.available(round.available)
-    if record.contexts is not None:
-        return record.contexts.observation(round.features, round.arms, able, record.arms.names)
-    if round.features is not None or round.arms is not None:
-        raise _without_features(round.features, round.arms)
-    return None
-
-
-def _without_features(features: object, arms: object) -> EvenhandError:
-    """The error for features of a bandit that has none."""
-    name, given = ("arms", arms) if features is None else ("features", features)
-    habit = "" if isinstance(given, Mapping) else "; arms that can play are given as available=[…]"
-    return EvenhandError(f"must be left out: this bandit was made without features{habit}", name)
 
 
 def _after_silence(record: Record, observation: Observation, state: State) -> Decision:
@@ -162,9 +157,7 @@ def estimated(record: Record, arms: Sequence[str], available: Iterable[str] | No
     able, before = record.arms.available(available), _before(record, silent)
     played = np.zeros(len(record.arms), dtype=bool)
     played[[record.arms.place[arm] for arm in arms]] = True
-    decision = Decision(before.clock, played, None, able.mask, played)
-    seed, names = (record.seed, before.clock), _listed(able, record.names)
-    return propensities(record.policy, before, able.mask, decision, record.arms.place, seed, names)
+    return propensities(record, before, able, Decision(before.clock, played, None, able.mask, played))
 
 
 def decided_again(
@@ -175,11 +168,8 @@ def decided_again(
     arms: Mapping[str, Mapping[str, object]] | None = None,
 ) -> Decision:
     """What this computer and this version decide for the next round; changes nothing. See `estimated`."""
-    able, before = record.arms.available(available), _before(record, silent)
-    observation = Observation(able.mask)
-    if record.contexts is not None:
-        observation, _ = record.contexts.observation(features, arms, able, record.arms.names)
-    return chosen(record, observation, before)
+    observation, _ = observed(record, record.arms.available(available), features, arms)
+    return chosen(record, observation, _before(record, silent))
 
 
 def chosen(record: Record, observation: Observation, state: State) -> Decision:
@@ -212,20 +202,20 @@ def _before(record: Record, silent: bool) -> State:
 def apply(
     record: Record,
     decision: Decision,
-    places: list[int],
     available: Available,
     now: float,
     given: Container[str] = (),
     least: float = 0.0,
-    chances: NDArray[Any] | None = None,
     counted: bool = True,
     pull: Pull | None = None,
 ) -> None:
-    """Record a decision, whether it was just made or is read from a log.
+    """Record a decision with the places of who plays, whether it was just made or is read from a log.
 
-    ``least`` is the smallest chance of an available arm, and ``chances``, (arms,), has those of the arms that play. A
-    decision from before there were sums for differences does not count in them. ``pull`` has its features.
+    ``least`` is the smallest chance of an available arm; 0 where it is not known. A decision from before there were
+    sums for differences does not count in them. ``pull`` has its features.
     """
+    places, chances = decision.places, decision.propensities
+    assert places is not None
     record.policy.apply(record.state, decision, given)
     if pull is not None and record.contexts is not None:
         record.contexts.decided(decision.round, pull, places, available, record.policy.contextual)

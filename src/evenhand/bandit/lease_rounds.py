@@ -66,7 +66,7 @@ def lease(
         "report_by": now + seconds + max(seconds, GRACE),
     }
     if available is not None:
-        facts["available"] = [record.names[place] for place in np.flatnonzero(able.arms).tolist()]
+        facts["available"] = able.listed(record.names)
     granted = record_lease(record, facts, able, now)
     return answer_of(record, granted, seconds), facts
 

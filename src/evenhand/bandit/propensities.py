@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from evenhand.core.state import Array, Decision, Mask, Observation, State, each_array, remembered
 from evenhand.messages.answers import ArmPropensity
 from evenhand.policy.composition import Policy
+
+if TYPE_CHECKING:
+    from evenhand.bandit.arms import Available
+    from evenhand.bandit.record import Record
 
 T = TypeVar("T")
 LANES = 1000  # that decide from the same state, where there is no closed form
@@ -19,25 +23,21 @@ LANES = 1000  # that decide from the same state, where there is no closed form
 Propensities = dict[str, ArmPropensity]  # by arm
 
 
-def propensities(
-    policy: Policy,
-    before: State,
-    mask: Mask | None,
-    decision: Decision,
-    places: Mapping[str, int],
-    seed: Sequence[int],
-    available: Sequence[str],
-) -> Propensities:
-    """The propensities of the available arms in a decision, by name."""
+def propensities(record: Record, before: State, able: Available, decision: Decision) -> Propensities:
+    """The propensities of the available arms in a decision from a state, by name."""
+    names = record.arms.names
     if decision.propensities is not None:
-        values, stderr = np.asarray(decision.propensities, dtype=float), np.zeros(len(places))
+        values, stderr = np.asarray(decision.propensities, dtype=float), np.zeros(len(names))
     else:
-        values = _mean_inclusion(policy, before, mask, seed)
+        values = _mean_inclusion(record.policy, before, able.mask, (record.seed, decision.round))
         # An arm that played had a positive propensity, even if it plays in no lane; Laplace's rule bounds it.
         values[decision.played] = np.maximum(values[decision.played], 1.0 / (LANES + 2.0))
         # By the same rule, the error is positive even where all lanes agree.
         stderr = np.sqrt(np.maximum(values * (1.0 - values), 1.0 / (LANES + 2.0)) / LANES)
-    return {name: ArmPropensity(name, float(values[places[name]]), float(stderr[places[name]])) for name in available}
+    return {
+        names[place]: ArmPropensity(names[place], float(values[place]), float(stderr[place]))
+        for place in np.flatnonzero(able.arms).tolist()
+    }
 
 
 def _mean_inclusion(policy: Policy, before: State, mask: Mask | None, seed: Sequence[int]) -> Array:

@@ -79,14 +79,18 @@ class Record:
         lists = _with_places(parameters, names)
         self.version = 0
         self.adopt(Arms(names), lists, self.built(names, lists))
-        self.state = self.started(self.policy, len(names))
+        self.words = Words.of(words)
+        self._begin(len(names))
+
+    def _begin(self, arms: int) -> None:
+        """Nothing has happened yet."""
+        self.state = self.started(self.policy, arms)
         self._first = each_array(self.state, lambda array: np.empty(0, array.dtype))  # kinds of what parts remember
         self.check_kept()
-        self.chance = Chance(self.seed)
-        self.learned = 0
-        self.statistics = Statistics.empty(len(names))
+        self.chance, self.learned = Chance(self.seed), 0
+        self.statistics = Statistics.empty(arms)
         self.scores = Scores()
-        self.ledger = Ledger.of(len(names))
+        self.ledger = Ledger.of(arms)
         self.deficit_history = DeficitHistory()
         self.count_history = CountHistory()
         self.changes = ChangeLog()
@@ -95,7 +99,6 @@ class Record:
         self.last_total: int | None = None
         self.returned = 0  # rounds that leases gave back, which nobody played
         self.sources: tuple[str, ...] = ()
-        self.words = Words.of(words)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -362,31 +365,35 @@ def policy_for(
     """The policy for some arms."""
     from evenhand.algorithms.build import Surroundings, build_policy  # loaded when a bandit is made
 
+    named = isinstance(algorithm, str)
+    table: Any = {"algorithm": algorithm, **parameters} if named else algorithm
+    around: dict[str, Any] = {"names": names} if named else {"shared": parameters}
     try:
-        if isinstance(algorithm, str):
-            surroundings = Surroundings(len(names), plays, importing=importing, names=names, columns=columns)
-            policy = build_policy({"algorithm": algorithm, **parameters}, surroundings)
-        else:
-            surroundings = Surroundings(len(names), plays, shared=parameters, importing=importing, columns=columns)
-            policy = build_policy(algorithm, surroundings)
+        policy = build_policy(table, Surroundings(len(names), plays, importing=importing, columns=columns, **around))
     except EvenhandError as error:
         raise error.having(replace(fault, path=_with_names(fault.path, names)) for fault in error.faults) from None
     if policy.schedule.traits.free:
         raise EvenhandError("a free start exists in simulations only, where arms can be pulled before round 1")
+    if not checked:
+        _check_promises(policy, names, plays, retired)
+    return policy
+
+
+def _check_promises(policy: Policy, names: Sequence[str], plays: int, retired: Collection[str]) -> None:
+    """Refuse promises that cannot be kept together."""
     # Each share is at most 1, so that only their sum can be too large.
-    if not checked and policy.fractions is not None and np.sum(policy.fractions) > plays:
+    if policy.fractions is not None and np.sum(policy.fractions) > plays:
         from evenhand.environment.availability import Always
         from evenhand.theory.feasibility import check_shares
 
         check_shares(np.asarray(policy.fractions), plays, Always(), names)
-    if not checked and policy.caps is not None and (policy.groups or np.any(policy.caps < 1.0)):
+    if policy.caps is not None and (policy.groups or np.any(policy.caps < 1.0)):
         from evenhand.environment.availability import Always, Joint
         from evenhand.theory.bounded import bounds_of, check_bounds
 
         active = [int(name not in retired) for name in names]
         able = Joint([active], [1.0]) if retired else Always()
         check_bounds(bounds_of(len(names), policy.fractions, policy.caps, policy.groups, names), plays, able)
-    return policy
 
 
 def _with_names(path: Path, names: Sequence[str]) -> Path:

@@ -80,7 +80,7 @@ def replay_decision(
     inclusion[places] = 1.0 if propensity is None else propensity
     if silent:
         record.learn_rewards([], [], [], given)
-    decision = Decision(round, played, None, able.mask, inclusion, places=places)
+    decision = Decision(round, played, inclusion, able.mask, inclusion, places=places)
     if spread is not None:
         decision.spread = np.array([spread])
     if record.contexts is not None:
@@ -88,7 +88,7 @@ def replay_decision(
             raise StateError("its features are erased: what is later follows from a state that was saved since")
         if record.policy.contextual:
             decision.situation, decision.arms = record.contexts.observed(pull, places, len(record.arms))
-    decisions.apply(record, decision, places, able, now, given, least, inclusion, not uncounted, pull)
+    decisions.apply(record, decision, able, now, given, least, not uncounted, pull)
 
 
 def replay_rewards(

@@ -35,26 +35,44 @@ from evenhand.core.version import __version__
 from evenhand.messages.words import Words
 
 FORMAT = len(NEWER) + 1
+NAMED = ("algorithm", "arms", "parameters")  # settings beside the options
 #: Errors that a damaged description leads to.
 DAMAGE = (ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError, ValueError)
+
+
+def settings_of(record: Record) -> dict[str, Any]:
+    """The settings as plain JSON values: the body of the event that creates an allocation, without the version."""
+    return {
+        "algorithm": as_plain("algorithm", record.algorithm),
+        "arms": list(record.names),
+        "plays": record.plays,
+        "seed": record.seed,
+        "window": record.pending.window,
+        "missing": record.missing,
+        "rewards": list(record.reward_range),
+        "parameters": {name: as_plain(name, value) for name, value in record.parameters.items()},
+        **({"words": record.words.to_json()} if record.words.to_json() else {}),
+        **({} if record.contexts is None else record.contexts.settings(record.names)),
+    }
+
+
+def made_by(settings: Mapping[str, Any]) -> Record:
+    """A new record with settings that `settings_of` described."""
+    algorithm = from_plain(settings["algorithm"])
+    parameters = {name: from_plain(value) for name, value in settings["parameters"].items()}
+    with parts_at_hand():
+        return Record(**{**settings, "algorithm": algorithm, "parameters": parameters})
 
 
 def dump(record: Record) -> dict[str, Any]:
     """Everything as plain JSON values."""
     record.check_kept()
+    settings = settings_of(record)
     return {
         "evenhand": __version__,
         "format": FORMAT,
-        "algorithm": as_plain("algorithm", record.algorithm),
-        "arms": list(record.names),
-        "options": {
-            "plays": record.plays,
-            "seed": record.seed,
-            "window": record.pending.window,
-            "missing": record.missing,
-            "rewards": list(record.reward_range),
-        },
-        "parameters": {name: as_plain(name, value) for name, value in record.parameters.items()},
+        **{name: settings[name] for name in NAMED},
+        "options": {name: settings[name] for name in ("plays", "seed", "window", "missing", "rewards")},
         "retired": [name for name in record.names if name in record.retired],
         "version": record.version,
         "state": dump_record(record.state),
@@ -71,7 +89,7 @@ def dump(record: Record) -> dict[str, Any]:
         "last_total": record.last_total,
         "returned": record.returned,
         "sources": list(record.sources),
-        **({"words": record.words.to_json()} if record.words.to_json() else {}),
+        **({"words": settings["words"]} if "words" in settings else {}),
         **({} if record.contexts is None else {"contexts": record.contexts.dump()}),
     } | ({"alarms": listed_alarms(record.alarms)} if record.alarms else {})
 
@@ -92,14 +110,8 @@ def restored(plain: object) -> Record:
     if plain["format"] != FORMAT:
         raise StateError(f"the saved bandit has format {plain['format']!r}; this version reads format {FORMAT}")
     try:
-        with parts_at_hand():
-            record = Record(
-                plain["arms"],
-                from_plain(plain["algorithm"]),
-                parameters={name: from_plain(value) for name, value in plain["parameters"].items()},
-                features=plain.get("contexts", {}).get("features"),
-                **plain["options"],
-            )
+        features = plain.get("contexts", {}).get("features")
+        record = made_by({name: plain[name] for name in NAMED} | {"features": features, **plain["options"]})
         _fill(record, plain)
         again = dump(record)
     except (MissingPart, StateError):

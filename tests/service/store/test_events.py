@@ -20,13 +20,14 @@ from sqlalchemy import delete, insert
 
 from evenhand import __version__
 from evenhand.bandit import Bandit, pending
+from evenhand.bandit.saved import settings_of
 from evenhand.changes import AddArm, BringBack, Close, Promise, Retire
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.messages.requests import Round
 from evenhand.service.store import Change, Decide, LeaseRounds, ReadAudit, ReportLease, Reward, Store, Total, tables
 from evenhand.service.store.commands import Judge
 from evenhand.service.store.database import Database
-from evenhand.service.store.events import KINDS, Event, bandit_from, fold, settings_of
+from evenhand.service.store.events import KINDS, Event, bandit_from, fold
 from evenhand.service.store.export import log
 from evenhand.service.store.reader import event_of
 from evenhand.service.store.snapshots import LINE, LONG, Snapshot, unpacked

@@ -55,9 +55,9 @@ class Decider:
         for round, some in enumerate(log.available.tolist()):
             observation = self._observation(record, log, place, able[some].mask, round)
             decision = chosen(record, observation, record.state)
-            played = decision.played.nonzero()[0].tolist()
-            pull = None if record.contexts is None else record.contexts.pull(observation, played)
-            apply(record, decision, played, able[some], float(round), pull=pull)
+            decision.places = decision.played.nonzero()[0].tolist()
+            pull = None if record.contexts is None else record.contexts.pull(observation, decision.places)
+            apply(record, decision, able[some], float(round), pull=pull)
             chances[round] = np.append(decision.inclusion, 0.0)[place]
         yield chances
 

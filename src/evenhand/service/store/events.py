@@ -22,7 +22,6 @@ from pydantic import ConfigDict, Discriminator, Field, TypeAdapter, with_config
 from typing_extensions import TypedDict, is_typeddict
 
 from evenhand.bandit import replay, saved
-from evenhand.bandit.arguments import as_plain, from_plain
 from evenhand.bandit.contexts import Elsewhere
 from evenhand.bandit.history import Counts, learn_counts
 from evenhand.bandit.ledger import BEFORE
@@ -279,22 +278,6 @@ def chained(before: str, *row: object) -> str:
     return blake2b(repr((before, *row)).encode(), digest_size=16).hexdigest()
 
 
-def settings_of(bandit: Record) -> dict[str, Any]:
-    """The settings of a bandit: the body of the event that creates its allocation, without the version."""
-    return {
-        "algorithm": as_plain("algorithm", bandit.algorithm),
-        "arms": list(bandit.names),
-        "plays": bandit.plays,
-        "seed": bandit.seed,
-        "window": bandit.pending.window,
-        "missing": bandit.missing,
-        "rewards": list(bandit.reward_range),
-        "parameters": {name: as_plain(name, value) for name, value in bandit.parameters.items()},
-        **({"words": bandit.words.to_json()} if bandit.words.to_json() else {}),
-        **({} if bandit.contexts is None else bandit.contexts.settings(bandit.names)),
-    }
-
-
 def stated(
     bandit: Record, closed: bool, last: Event, first: Event, replaces: int, seals: Mapping[int, str] | None = None
 ) -> Event:
@@ -336,12 +319,8 @@ def bandit_from(event: Event) -> Record:
     if event.kind != "create":
         raise StateError(f"event {event.sequence} ({event.kind}) does not create an allocation")
     apart_from = ("evenhand", "learned", "source")
-    settings = {name: value for name, value in event.body.items() if name not in apart_from}
     try:
-        parameters = {name: from_plain(value) for name, value in settings.pop("parameters").items()}
-        algorithm = from_plain(settings.pop("algorithm"))
-        with saved.parts_at_hand():
-            bandit = Record(settings.pop("arms"), algorithm, parameters=parameters, **settings)
+        bandit = saved.made_by({name: value for name, value in event.body.items() if name not in apart_from})
         if "source" in event.body:
             counts = {arm: Counts(*pair) for arm, pair in event.body["learned"].items()}
             learn_counts(bandit, counts, event.body["source"])

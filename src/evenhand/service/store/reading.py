@@ -16,6 +16,7 @@ from evenhand.bandit.audit.health import furthest
 from evenhand.bandit.audit.report import Reported, report, reported
 from evenhand.bandit.audit.stopping import stopping
 from evenhand.bandit.history import Start, start_from
+from evenhand.bandit.saved import settings_of
 from evenhand.core.errors import EvenhandError
 from evenhand.judgement.differences import sentence
 from evenhand.messages import answers
@@ -30,7 +31,7 @@ from evenhand.service.store.checked import check, isolated
 from evenhand.service.store.commands import CommandContext, Reading, round_of
 from evenhand.service.store.database import Database
 from evenhand.service.store.errors import UnknownDecision
-from evenhand.service.store.events import Event, settings_of
+from evenhand.service.store.events import Event
 from evenhand.service.store.reader import available_after, damage_as_state_error
 
 

@@ -18,7 +18,7 @@ from evenhand.bandit.bandit import Bandit
 from evenhand.bandit.changes import planned
 from evenhand.bandit.history import as_counts, learn_counts
 from evenhand.bandit.record import Record
-from evenhand.bandit.saved import DAMAGE
+from evenhand.bandit.saved import DAMAGE, settings_of
 from evenhand.core.descriptions import complete, described
 from evenhand.core.errors import EvenhandError
 from evenhand.core.version import __version__
@@ -34,7 +34,7 @@ from evenhand.service.store.commands import NO_FEATURES, Answer, Command, Featur
 from evenhand.service.store.compaction import compact, resume
 from evenhand.service.store.database import LOG, Database
 from evenhand.service.store.errors import Conflict, StoreUnavailable, UnknownAllocation
-from evenhand.service.store.events import Event, created_by, settings_of
+from evenhand.service.store.events import Event, created_by
 from evenhand.service.store.reading import Gauges, ReadEvidence, ReadGauges
 from evenhand.service.store.transaction import Observer
 from evenhand.service.store.writer import SNAPSHOT_EVERY, Committer, Writer
