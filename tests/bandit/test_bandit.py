@@ -1262,6 +1262,13 @@ def test_memory_stays_flat(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert longer - size < last - first  # a digit and a comma of every decision would be twice as much
 
 
+def test_it_is_shown_by_what_it_is() -> None:
+    bandit = Bandit(["tea", "coffee"], "fucb", fractions=0.1)
+    assert repr(bandit) == "<Bandit of fucb: 2 arms, 0 rounds>"
+    bandit.decide()
+    assert repr(bandit) == "<Bandit of fucb: 2 arms, 1 round>"
+
+
 def test_many_arms_are_cheap_to_ask_for() -> None:
     """Nothing is done an arm in Python: names are put together when asked for."""
     arms = [f"arm {place}" for place in range(50_000)]

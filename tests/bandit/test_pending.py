@@ -139,10 +139,17 @@ def test_a_decision_is_named_by_its_id(decision: Any) -> None:
         bandit.observe(decision, {"a": 1.0})
 
 
+def test_of_a_decision_itself_the_message_has_the_id() -> None:
+    bandit, _ = four()
+    decision: Any = bandit.decide()
+    with pytest.raises(EvenhandError, match=f"; give its id, '{decision.id}'$"):
+        bandit.observe(decision, {"a": 1.0})
+
+
 @pytest.mark.parametrize("rewards", [None, [1.0], 1.0, "a"])
 def test_rewards_go_by_arm(rewards: Any) -> None:
     bandit, _ = four()
-    with pytest.raises(EvenhandError, match="must be a mapping from arms to numbers"):
+    with pytest.raises(EvenhandError, match="must be a mapping from arms to numbers, such as {'a': 1.0}, got"):
         bandit.observe("1", rewards)
 
 

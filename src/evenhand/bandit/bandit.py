@@ -13,7 +13,7 @@ from evenhand.bandit import rewards as received
 from evenhand.bandit.record import Record
 from evenhand.core import validate
 from evenhand.core.descriptions import complete
-from evenhand.core.errors import EvenhandError, MissingPart, StateError
+from evenhand.core.errors import EvenhandError, MissingPart, StateError, number_of
 from evenhand.messages.answers import AllocationHealth, Decision, Lease, LeaseReport, Plan, RewardStatus, Stopping
 from evenhand.messages.changes import ChangeLike, Rename, Retire, change_of
 from evenhand.messages.requests import Round
@@ -108,6 +108,10 @@ class Bandit:
             history.learn_counts(record, start.counts, start.source)
         elif start_from is not None:
             history.learn_counts(record, history.as_counts(start_from, record.names, record.reward_range), "counts")
+
+    def __repr__(self) -> str:
+        sizes = f"{number_of(len(self.names), 'arm')}, {number_of(self.round, 'round')}"
+        return f"<Bandit of {self._record.label}: {sizes}>"
 
     @property
     def names(self) -> tuple[str, ...]:

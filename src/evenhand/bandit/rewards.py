@@ -9,15 +9,18 @@ from evenhand.bandit.pending import Counting, RewardError, RewardRecord
 from evenhand.bandit.record import Record
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
-from evenhand.messages.answers import RewardStatus
+from evenhand.messages.answers import Decision, RewardStatus
 
 
 def observe(record: Record, decision: str, rewards: Mapping[str, float], now: float) -> dict[str, RewardStatus]:
     """Take the rewards of a decision; see `evenhand.bandit.Bandit.observe`."""
     if not isinstance(decision, str):
-        raise EvenhandError(f"a decision is identified by its id, a string such as '1'; got {decision!r}")
+        hint = f"; give its id, {decision.id!r}" if isinstance(decision, Decision) else ""
+        raise EvenhandError(f"a decision is identified by its id, a string such as '1'; got {decision!r}{hint}")
     if type(rewards) is not dict and not isinstance(rewards, Mapping):  # a dict is known sooner
-        raise EvenhandError(f"rewards must be a mapping from arms to numbers, got {rewards!r}")
+        raise EvenhandError(
+            f"rewards must be a mapping from arms to numbers, such as {{{record.names[0]!r}: 1.0}}, got {rewards!r}"
+        )
     if record.pending.window is not None or record.leases:
         close(record, now)
     check, new = record.reward_range.check, []
