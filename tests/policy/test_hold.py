@@ -100,7 +100,7 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "another shape": (lambda: HoldFor(lambda k: k[:-1]), "^size: a size must return a number of rounds of at least 1"),
     "no phases": (
         lambda: RandomEnds(4),  # type: ignore[arg-type]
-        r"^phases must be phases such as OnePhase\(longest=10, horizon=1000\), got 4$",
+        r"^phases must be an object such as OnePhase\(longest=10, horizon=1000\), got 4$",
     ),
     "two faults": (
         lambda: HoldFor({"kind": "power", "exponent": -1}, "both"),

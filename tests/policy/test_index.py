@@ -726,7 +726,7 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "no kind of evidence": (lambda: UCB(evidence="hopeful"), r"^evidence: unknown kind 'hopeful'; known: .*received"),
     "no evidence": (
         lambda: UCB(evidence=3),  # type: ignore[arg-type]
-        r"^evidence must be evidence such as Received\(\) or 'received', got 3$",
+        r"^evidence must be an object such as Received\(\) or 'received', got 3$",
     ),
     "no truth": (lambda: UCB(clip=1), r"^clip must be true or false, got 1$"),  # type: ignore[arg-type]
     "two faults": (
@@ -737,7 +737,7 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "no kind of index": (lambda: Exploring("ucbb", 0.1), r"^index: unknown kind 'ucbb'; did you mean 'ucb'\?$"),
     "no phases": (
         lambda: WindowWeights(0.1),  # type: ignore[arg-type]
-        r"^phases must be phases such as OnePhase\(longest=10, horizon=1000\), got 0\.1$",
+        r"^phases must be an object such as OnePhase\(longest=10, horizon=1000\), got 0\.1$",
     ),
     "a fault deep inside": (
         lambda: Exploring({"kind": "exploring", "index": 3, "epsilon": 2.0}, 0.1),

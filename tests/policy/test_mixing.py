@@ -98,7 +98,7 @@ BAD: dict[str, tuple[Callable[[], Any], str]] = {
     "no phase": (lambda: Doubling(first_horizon=0), "^first_horizon must be at least 1, got 0$"),
     "a constant above 1": (lambda: Constant(1.5), r"^gamma must be a number in \[0, 1\], got 1\.5$"),
     "no rule": (lambda: as_mixing(None), r"^must be a number in \[0, 1\] or a rule such as ForChoices\(1000\)"),  # type: ignore[arg-type]
-    "no phases": (lambda: as_phases(Constant(0.1)), r"^must be phases such as OnePhase\("),  # type: ignore[arg-type]
+    "no phases": (lambda: as_phases(Constant(0.1)), r"^must be an object such as OnePhase\("),  # type: ignore[arg-type]
     "two faults": (lambda: OnePhase(0, 0), "^longest must be at least 1, got 0\nhorizon must be at least 1, got 0$"),
     "a guess of 1": (lambda: Doubling(exponent=0.0), r"^exponent must be between 0 and 1, got 0\.0$"),
     "a guess of T": (lambda: Doubling(exponent=1.0), r"^exponent must be between 0 and 1, got 1\.0$"),

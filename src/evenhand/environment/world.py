@@ -39,6 +39,7 @@ from evenhand.features.partition import Partition
 from evenhand.messages.changes import in_order
 from evenhand.policy.custom_merit import MeritLike, as_merit
 from evenhand.policy.merit import Merit
+from evenhand.policy.part import built
 
 #: The random streams of a strand.
 ORDER, REWARDS, AVAILABLE, LATE, FREE, CONTEXTS = range(6)
@@ -46,9 +47,7 @@ DRAWN_AHEAD = 100_000  # numbers drawn at a time: enough to make calls cheap, fe
 
 
 def _rewards(value: Rewards | str | Mapping[str, object]) -> Rewards:
-    rewards: Rewards = build("rewards", value)
-    validate.part("", rewards, Rewards, "Bernoulli([0.9, 0.5])")
-    return rewards
+    return built("rewards", value, Rewards, "Bernoulli([0.9, 0.5])")
 
 
 def _names(value: Sequence[str]) -> tuple[str, ...]:
@@ -70,20 +69,15 @@ def _merit(value: MeritLike | None) -> Merit | None:
 
 
 def _availability(value: Availability | str | Mapping[str, object]) -> Availability:
-    availability: Availability = build("availability", value)
-    return availability
+    return built("availability", value, Availability, "Always()")
 
 
 def _feedback(value: FeedbackModel | str | Mapping[str, object]) -> FeedbackModel:
-    feedback: FeedbackModel = build("feedback", value)
-    return feedback
+    return built("feedback", value, FeedbackModel, "Immediate() or Geometric(0.05)")
 
 
 def _contexts(value: Contexts | str | Mapping[str, object] | None) -> Contexts | None:
-    contexts: Contexts | None = build("contexts", value)
-    if contexts is not None:
-        validate.part("", contexts, Contexts, "Normal(situation=5)")
-    return contexts
+    return None if value is None else built("contexts", value, Contexts, "Normal(situation=5)")
 
 
 def _range(value: Sequence[float] | None) -> tuple[float, float] | None:
@@ -165,8 +159,6 @@ class Environment(Part):
         return tuple(str(arm + 1) for arm in range(self.arms))
 
     def __attrs_post_init__(self) -> None:
-        validate.part("availability", self.availability, Availability, "Always()")
-        validate.part("feedback", self.feedback, FeedbackModel, "Immediate() or Geometric(0.05)")
         if len(self.names) != self.arms:
             raise EvenhandError(
                 f"{there_are(len(self.names), 'name')} of arms, but rewards for {number_of(self.arms, 'arm')}"

@@ -14,7 +14,7 @@ from evenhand.core import validate
 from evenhand.core.cohorts import Answers, Cohorts
 from evenhand.core.errors import EvenhandError, InfeasiblePromise, number_of, shown
 from evenhand.core.frozen import frozen
-from evenhand.core.parts import Part, build, part, rules_of
+from evenhand.core.parts import Part, part, rules_of
 from evenhand.core.state import (
     Array,
     Decision,
@@ -33,9 +33,9 @@ from evenhand.policy.claim import Fairness, Group, spread
 from evenhand.policy.evidence import Evidence
 from evenhand.policy.fairness import NoPromise
 from evenhand.policy.hold import EveryRound, Hold
-from evenhand.policy.index import UCB, Index
+from evenhand.policy.index import UCB, Index, as_index
 from evenhand.policy.merit import Merit
-from evenhand.policy.part import PolicyPart
+from evenhand.policy.part import PolicyPart, built
 from evenhand.policy.rounds import GIVEN, INCLUSION, UNKNOWN, Rounds, check_features, has_rows, in_shape
 from evenhand.policy.rules import PolicyRules
 from evenhand.policy.schedule import NoSchedule, Schedule
@@ -57,29 +57,20 @@ REMEMBERING = ("index", "evidence", *(slot for slot in SLOTS if slot != "index")
 Plain: TypeAlias = str | Mapping[str, object]
 
 
-def _index(value: Index | Plain) -> Index:
-    index: Index = build("index", value)
-    return index
-
-
 def _fairness(value: Fairness | Plain) -> Fairness:
-    fairness: Fairness = build("fairness", value)
-    return fairness
+    return built("fairness", value, Fairness, SLOTS["fairness"][1])
 
 
 def _selection(value: Selection | Plain) -> Selection:
-    selection: Selection = build("selection", value)
-    return selection
+    return built("selection", value, Selection, SLOTS["selection"][1])
 
 
 def _schedule(value: Schedule | Plain) -> Schedule:
-    schedule: Schedule = build("schedule", value)
-    return schedule
+    return built("schedule", value, Schedule, SLOTS["schedule"][1])
 
 
 def _hold(value: Hold | Plain) -> Hold:
-    hold: Hold = build("hold", value)
-    return hold
+    return built("hold", value, Hold, SLOTS["hold"][1])
 
 
 @part("policy", "policy")
@@ -117,7 +108,7 @@ class Policy(Part):
         array([1., 0.])
     """
 
-    index: Index = field(default=UCB(), converter=_index, metadata={"slot": "index"})
+    index: Index = field(default=UCB(), converter=as_index, metadata={"slot": "index"})
     fairness: Fairness = field(default=NoPromise(), converter=_fairness, metadata={"slot": "fairness"})
     selection: Selection = field(default=TopM(), converter=_selection, metadata={"slot": "selection"})
     schedule: Schedule = field(default=NoSchedule(), converter=_schedule, metadata={"slot": "schedule"})
@@ -125,8 +116,6 @@ class Policy(Part):
     name: str = ""
 
     def __attrs_post_init__(self) -> None:
-        for slot, (base, example) in SLOTS.items():
-            validate.part(slot, getattr(self, slot), base, example)
         if not isinstance(self.name, str):
             raise EvenhandError(f"must be a string, got {shown(self.name)}", "name")
         for slot in ("selection", "fairness", "schedule", "hold", "index"):

@@ -11,15 +11,14 @@ from attrs import field
 
 from evenhand.core import validate
 from evenhand.core.by_default import by_default
-from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.frozen import frozen
-from evenhand.core.parts import build, part, rules_of
+from evenhand.core.parts import part, rules_of
 from evenhand.core.state import Array, Mask, Observation, State
 from evenhand.policy.custom_merit import as_merit
 from evenhand.policy.evidence import Evidence, Received, as_evidence, shared_evidence
 from evenhand.policy.index import Index, at_least_one
 from evenhand.policy.merit import Merit
-from evenhand.policy.part import Composition, PolicyPart, Traits
+from evenhand.policy.part import Composition, PolicyPart, Traits, built
 from evenhand.policy.rules import IndexRules
 
 ITERATIONS = 100  # of Dinkelbach's; five are usual, and each at least doubles the digits near the end
@@ -174,10 +173,7 @@ def _ratio(merit: Merit, means: Array, available: Mask | None) -> Array:
 
 def as_confidence(value: Intervals | Mapping[str, object]) -> Intervals:
     """Confidence intervals, given as such or by their plain form."""
-    intervals = build("confidence", value)
-    if not isinstance(intervals, Intervals):
-        raise EvenhandError(f"must be an object such as ConfidenceIntervals(inside=1000), got {shown(value)}")
-    return intervals
+    return built("confidence", value, Intervals, "ConfidenceIntervals(inside=1000)")
 
 
 @part("index", "optimistic_shares")

@@ -13,11 +13,11 @@ import numpy as np
 from attrs import field
 
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError, shown
+from evenhand.core.errors import EvenhandError
 from evenhand.core.frozen import frozen
-from evenhand.core.parts import build, part
+from evenhand.core.parts import part
 from evenhand.core.state import Array, State, Tally
-from evenhand.policy.part import PolicyPart, Traits
+from evenhand.policy.part import PolicyPart, Traits, built
 
 
 class Weighing(NamedTuple):
@@ -262,10 +262,7 @@ EvidenceLike = Evidence | str | Mapping[str, object]
 
 def as_evidence(value: EvidenceLike) -> Evidence:
     """A piece of evidence, given as one, by its kind, or by its plain form."""
-    evidence = build("evidence", value)
-    if not isinstance(evidence, Evidence):
-        raise EvenhandError(f"must be evidence such as Received() or 'received', got {shown(value)}")
-    return evidence
+    return built("evidence", value, Evidence, "Received() or 'received'")
 
 
 def shared_evidence(one: Evidence | None, other: Evidence | None, names: str) -> Evidence | None:

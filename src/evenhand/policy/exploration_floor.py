@@ -9,21 +9,18 @@ import numpy as np
 from attrs import field
 
 from evenhand.core import validate
-from evenhand.core.errors import EvenhandError, shown
+from evenhand.core.errors import EvenhandError
 from evenhand.core.frozen import frozen
-from evenhand.core.parts import build, part
+from evenhand.core.parts import part
 from evenhand.core.state import Observation, Shape, State
 from evenhand.policy.claim import Claim
-from evenhand.policy.part import Around, Composition, Traits
+from evenhand.policy.part import Around, Composition, Traits, built
 from evenhand.policy.selection import Selected, Selection, TopM
 
 
 def as_selection(value: Selection | str | Mapping[str, object]) -> Selection:
     """A selection, given as one, by its kind, or by its plain form."""
-    selection = build("selection", value)
-    if not isinstance(selection, Selection):
-        raise EvenhandError(f"must be an object such as TopM(), got {shown(value)}")
-    return selection
+    return built("selection", value, Selection, "TopM()")
 
 
 @part("selection", "exploration_floor")

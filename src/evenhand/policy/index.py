@@ -19,11 +19,11 @@ from evenhand.core.by_default import by_default
 from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.frozen import frozen
-from evenhand.core.parts import build, part, rules_of
+from evenhand.core.parts import part, rules_of
 from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback, Mask, Observation, Shape, State, Tally
 from evenhand.core.streams import among
 from evenhand.policy.evidence import Evidence, Received, as_evidence, shared_evidence
-from evenhand.policy.part import Around, Composition, PolicyPart, Traits
+from evenhand.policy.part import Around, Composition, PolicyPart, Traits, built
 from evenhand.policy.prior import UNIFORM, Prior, as_prior, check_arms, shapes
 from evenhand.policy.rules import IndexRules
 
@@ -159,10 +159,7 @@ class AroundIndex(Around, Index):
 
 def as_index(value: Index | str | Mapping[str, object]) -> Index:
     """An index, given as one, by its kind, or by its plain form."""
-    index = build("index", value)
-    if not isinstance(index, Index):
-        raise EvenhandError(f"must be an object such as UCB(), got {shown(value)}")
-    return index
+    return built("index", value, Index, "UCB()")
 
 
 @part("index", "ucb")

@@ -12,6 +12,7 @@ from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, shown
 from evenhand.core.frozen import frozen
 from evenhand.core.parts import Part, build, part
+from evenhand.policy.part import built
 from evenhand.policy.rules import Begins
 
 
@@ -300,10 +301,7 @@ class DoubledHorizon(MixingRule):
 
 def as_doubled(value: DoubledHorizon | Mapping[str, object]) -> DoubledHorizon:
     """Phases of doubled length, given as such or by their plain form."""
-    phases = build("mixing", value)
-    if not isinstance(phases, DoubledHorizon):
-        raise EvenhandError(f"must be phases such as DoubledHorizon(first_horizon=1000), got {shown(value)}")
-    return phases
+    return built("mixing", value, DoubledHorizon, "DoubledHorizon(first_horizon=1000)")
 
 
 def as_mixing(value: MixingRule | float | Mapping[str, object]) -> MixingRule:
@@ -318,7 +316,4 @@ def as_mixing(value: MixingRule | float | Mapping[str, object]) -> MixingRule:
 
 def as_phases(value: Phases | Mapping[str, object]) -> Phases:
     """Phases, given as such or by their plain form."""
-    phases = build("mixing", value)
-    if not isinstance(phases, Phases):
-        raise EvenhandError(f"must be phases such as OnePhase(longest=10, horizon=1000), got {shown(value)}")
-    return phases
+    return built("mixing", value, Phases, "OnePhase(longest=10, horizon=1000)")

@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.core import validate
 from evenhand.core.by_default import by_default
 from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import EvenhandError
-from evenhand.core.parts import Part
+from evenhand.core.parts import Part, build
 from evenhand.core.state import Array, Decision, Feedback, Shape, State, remembered
 
 if TYPE_CHECKING:
     from evenhand.core.aside import aside
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +316,14 @@ class PolicyPart(Part):
             parts = {name: self._each(getattr(memory, name), getattr(fresh, name), member, change) for name in names}
             return type(memory)(**parts)
         return memory
+
+
+def built(slot: str, value: object, base: Callable[..., T], example: str) -> T:
+    """A part of a slot, given as one, by the name of its kind, or by its plain form."""
+    found: T = build(slot, value)
+    kind: Any = base
+    validate.part("", found, kind, example)
+    return found
 
 
 class Around(PolicyPart):
