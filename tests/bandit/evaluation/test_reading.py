@@ -62,6 +62,7 @@ def test_what_was_said_is_kept_beside_the_file_and_said_anew(tmp_path: Path) -> 
         ("columns = 'a'", "columns must be a table of names by column, .*, got 'a'"),
         ("[columns]\nreward = 3", "columns.reward must be the name of a column in the log, got 3"),
         ("[columns]\nrward = 'x'", r"unknown column 'rward' in \[columns\]; did you mean 'reward'\?"),
+        ("[columns]\narm = 'x'", r"unknown column 'arm' in \[columns\]; did you mean 'item_id'\?"),
         ("[columns]\nbought = 'reward'", r"unknown column 'bought' in \[columns\]; did you mean reward = 'bought'\?"),
         ("[columns]\nreward = 'x'\nitem_id = 'x'", "the columns 'reward' and 'item_id' are both 'x'"),
     ],

@@ -70,7 +70,7 @@ class Reading:
         for role, name in self.columns.items():
             if role not in COLUMNS and role not in self.declared:
                 turned = f"; the name in the log comes second: columns={ {name: role} }"
-                raise EvenhandError(f"unknown column {role!r}{turned if name in COLUMNS else nearest(role, COLUMNS)}")
+                raise EvenhandError(f"unknown column {role!r}{turned if name in COLUMNS else _own_name(role)}")
             if not isinstance(name, str):
                 raise EvenhandError(f"must be the name of a column in the log, got {shown(name)}", "columns", role)
         for role, other in combinations(self.columns, 2):
@@ -165,7 +165,7 @@ def kept_with(log: Path) -> Reading:
         columns = table.get("columns")
         for key, name in columns.items() if isinstance(columns, dict) else ():
             if key not in COLUMNS and "features" not in table:
-                meant = f"; did you mean {name} = {key!r}?" if str(name) in COLUMNS else nearest(key, COLUMNS)
+                meant = f"; did you mean {name} = {key!r}?" if str(name) in COLUMNS else _own_name(key)
                 raise EvenhandError(f"unknown column {key!r} in [columns]{meant}")
         found = Reading(**table)
         return found if found.rewards is None else replace(found, rewards=(found.rewards[0], found.rewards[1]))
@@ -183,6 +183,12 @@ def keep(log: Path, reading: Reading) -> None:
         write_text(kept_at(log), f"# How {log.name} is read.\n{reading.toml()}")
     except OSError:
         return  # what was said holds for this time
+
+
+def _own_name(role: str) -> str:
+    """A hint at the role's own name, for another usual one or one that is misspelt."""
+    meant = [own for own, usual in COLUMNS.items() if role in usual]
+    return f"; did you mean {meant[0]!r}?" if meant else nearest(role, COLUMNS)
 
 
 def _is_range(rewards: object) -> bool:
