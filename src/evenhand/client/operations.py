@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ..messages.audit import Audit
     from ..messages.prices import Price
 
+Json = Mapping[str, Any]
 Record = TypeVar("Record")
 Result = TypeVar("Result")
 Steps = Generator[tuple[Call, type[Any] | Download], tuple[int, Any], Result]
@@ -92,17 +93,9 @@ def create(
     Raises:
         ServiceError: another allocation has that name (code ``"conflict"``), or the arguments are invalid.
     """
-    body: dict[str, Any] = {
-        "name": name,
-        "arms": list(arms),
-        "algorithm": algorithm,
-        "parameters": _infinity_as_string(parameters or {}),
-        "plays": plays,
-        "seed": seed,
-        "window": window,
-        "missing": missing,
-        "rewards": list(rewards),
-    }
+    body: dict[str, Any] = {"name": name, "arms": list(arms), "algorithm": algorithm, "plays": plays, "seed": seed}
+    body |= {"window": window, "missing": missing, "rewards": list(rewards)}
+    body |= {"parameters": _infinity_as_string(parameters or {})}
     if isinstance(start_from, str):
         body["start_from"] = start_from
     elif start_from is not None:
@@ -222,7 +215,7 @@ def _known(round: Round) -> dict[str, Any]:
 
 def _decisions(name: str, body: Mapping[str, Any], count: int, key: str | None) -> Steps[tuple[answers.Decision, ...]]:
     """The decisions that a request asks for, so many."""
-    answer = yield from _write("POST", path_to(name, "decisions"), body, key, answers.Decisions)
+    answer = yield from _write(path_to(name, "decisions"), body, key, answers.Decisions)
     decisions = answer.decisions
     if len(decisions) != count:
         raise UnexpectedAnswer(f"{count} decisions were requested, but the answer has {len(decisions)}")
@@ -267,13 +260,8 @@ def reward_many(
     Returns:
         For each decision, in the order given, its id and what became of each reward or why they were refused.
     """
-    body = {
-        "rewards": [
-            {"decision": decision, "rewards": _by_arm("rewards", "{'tea': 1.0}", by_arm)}
-            for decision, by_arm in rewards
-        ]
-    }
-    answer = yield from _write("POST", path_to(name, "rewards"), body, idempotency_key, answers.RewardResults)
+    body = {"rewards": [{"decision": decision, "rewards": _by_arm(by_arm)} for decision, by_arm in rewards]}
+    answer = yield from _write(path_to(name, "rewards"), body, idempotency_key, answers.RewardResults)
     return answer.results
 
 
@@ -301,7 +289,7 @@ def lease(
     """
     body = {"decisions": decisions, "seconds": seconds, "available": _names(available), "units": units}
     begun = time.monotonic()  # before it was granted, so that no decision is drawn too late
-    answer = yield from _write("POST", path_to(name, "leases"), body, idempotency_key, answers.Lease)
+    answer = yield from _write(path_to(name, "leases"), body, idempotency_key, answers.Lease)
     return LeasedDecisions(answer, begun=begun)
 
 
@@ -367,7 +355,7 @@ def total(
         The round to which the total was credited, and whether it was known before.
     """
     body = {"value": value, "round": round}
-    return _write("POST", path_to(name, "totals"), body, idempotency_key, answers.TotalResult)
+    return _write(path_to(name, "totals"), body, idempotency_key, answers.TotalResult)
 
 
 # --- changes ----------------------------------------------------------------------------------------------------------
@@ -389,8 +377,8 @@ def change(
         ServiceError: it cannot be made, such as that promises cannot be kept (code ``"infeasible"``), or the allocation
             has another version (code ``"conflict"``).
     """
-    key = str(uuid.uuid4()) if idempotency_key is None else idempotency_key
-    return _change(answers.ChangeResult, name, record, key, version=version)
+    body, path = change_of(record).to_json(), path_to(name, "changes")
+    return _write(path, body, idempotency_key, answers.ChangeResult, version=version)
 
 
 def plan(name: str, record: ChangeLike, *, version: int | None = None) -> Steps[answers.Plan]:
@@ -403,11 +391,8 @@ def plan(name: str, record: ChangeLike, *, version: int | None = None) -> Steps[
     Raises:
         ServiceError: what `change` would raise.
     """
-    return _change(answers.Plan, name, record, None, version=version, **DRY_RUN)
-
-
-def _change(shape: type[Record], name: str, record: ChangeLike, key: str | None, **query: Any) -> Steps[Record]:
-    return _send(Call("POST", path_to(name, "changes"), change_of(record).to_json(), query, key), shape)
+    body, query = change_of(record).to_json(), {"version": version, **DRY_RUN}
+    return _send(Call("POST", path_to(name, "changes"), body, query), answers.Plan)
 
 
 # --- webhooks ---------------------------------------------------------------------------------------------------------
@@ -616,11 +601,9 @@ def _entries(field: str, path: str, shape: type[Any], **query: Any) -> Steps[tup
             return tuple(found)
 
 
-def _write(
-    method: str, path: str, body: Mapping[str, Any] | None, idempotency_key: str | None, shape: type[Record]
-) -> Steps[Record]:
+def _write(path: str, body: Json, idempotency_key: str | None, shape: type[Record], **query: Any) -> Steps[Record]:
     key = str(uuid.uuid4()) if idempotency_key is None else idempotency_key
-    return _send(Call(method, path, body, idempotency_key=key), shape)
+    return _send(Call("POST", path, body, query, key), shape)
 
 
 def _infinity_as_string(value: Any) -> Any:
@@ -632,10 +615,10 @@ def _infinity_as_string(value: Any) -> Any:
     return repr(value) if isinstance(value, float) and math.isinf(value) else value
 
 
-def _by_arm(what: str, example: str, values: Mapping[str, float]) -> dict[str, float]:
-    if not isinstance(values, Mapping):
-        raise EvenhandError(f"{what} must be a mapping from arms to numbers, such as {example}, got {values!r}")
-    return dict(values)
+def _by_arm(rewards: Mapping[str, float]) -> dict[str, float]:
+    if not isinstance(rewards, Mapping):
+        raise EvenhandError(f"rewards must be a mapping from arms to numbers, such as {{'tea': 1.0}}, got {rewards!r}")
+    return dict(rewards)
 
 
 def _names(arms: Iterable[str] | None) -> list[str] | None:

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import reduce
+from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -17,7 +17,7 @@ from evenhand.bandit.evaluation.decider import Decider
 from evenhand.bandit.evaluation.estimators import ESTIMATORS, PART, SLOPE, Scores, bias_bound, limited, ratio, slope
 from evenhand.bandit.evaluation.followed import LOGGED, Followed, Model, as_logged, followed
 from evenhand.bandit.evaluation.grade import ANSWERS, Grade, graded, listed
-from evenhand.bandit.evaluation.intervals import interval_of, kind_of
+from evenhand.bandit.evaluation.intervals import Wanted, interval_of
 from evenhand.bandit.evaluation.log import Log, check_propensities
 from evenhand.bandit.evaluation.said import ASKED, lines, measured
 from evenhand.bandit.evaluation.targets import Target, as_target
@@ -179,29 +179,23 @@ def evaluate(
     named = named_targets(targets)
     pairs = _pairs(list(named), against)
     log, notes = _with_items(log, named)
-    kind, limits = kind_of(log, interval, limits)
-    if limits is not None:
-        limits.check_log(log.source, log.reward)
+    wanted = Wanted.of(log, interval, confidence, limits)
     model = Model.of(log)
     whole = {name: followed(log, name, target, model) for name, target in named.items()}
-    judged = _judged(whole, clip, estimator, limits)
-    part = next(iter(judged.values())).target.log
-    inner = simultaneous(confidence, len(pairs))
-    found = {name: one.estimate(kind, confidence, limits) for name, one in judged.items()}
-    estimates = {name: one for name, one in found.items() if name != LOGGED}
-    parts = {name: (one, found[name].interval) for name, one in judged.items()}
+    judged = _judged(whole, clip, estimator, wanted)
+    part, together = judged[LOGGED].target.log, wanted._replace(confidence=simultaneous(confidence, len(pairs)))
     return Evaluation(
         estimator=estimator,
         rounds=part.rounds,
         rows=part.rows,
         items=log.items,
-        estimates=estimates,
-        logged=found[LOGGED],
-        differences=tuple(_compared(parts[one], parts[other], kind, inner, limits) for one, other in pairs),
-        grades={name: graded(one, kind, found[name].interval, log.reading.unit) for name, one in whole.items()},
+        estimates={name: judged[name].estimate for name in named},
+        logged=judged[LOGGED].estimate,
+        differences=tuple(_compared(judged[one], judged[other], together) for one, other in pairs),
+        grades={name: graded(one, wanted.kind, judged[name].interval, log.reading.unit) for name, one in whole.items()},
         shares={name: one.shares for name, one in whole.items()},
         logged_shares=as_logged(log).shares,
-        clips={name: one.clip for name, one in judged.items() if name != LOGGED},
+        clips={name: judged[name].clip for name in named},
         notes=(*log.notes, *notes, *_taught(log, named), *([PART_NOTE] if clip == SLOPE else [])),
         unit=log.reading.unit,
     )
@@ -230,37 +224,36 @@ def grade(log: Log, target: Targets = "uniform") -> Grade:
 class _Judged:
     """A target on the rounds that are judged, with its scores."""
 
+    wanted: Wanted
     target: Followed  # with all weights
     scores: Scores  # with limited ones
     clip: float | None = None
     bias: Scores | None = None  # the most that this can have moved them; None where no weight is limited
 
-    def estimate(self, kind: str, confidence: float, limits: RewardRange | None) -> Estimate:
+    @cached_property
+    def interval(self) -> Interval:
+        """The interval of the estimate."""
+        return interval_of((self.target, None), self.scores, self.bias, self.wanted)
+
+    @property
+    def estimate(self) -> Estimate:
         """The estimate with its interval."""
-        interval = interval_of(kind, (self.target, None), self.scores, self.bias, confidence, limits)
         bias = 0.0 if self.bias is None else max(self.bias.value, 0.0)
-        return Estimate(self.scores.value, self.scores.stderr, interval, bias)
+        return Estimate(self.scores.value, self.scores.stderr, self.interval, bias)
 
 
-def _compared(
-    first: tuple[_Judged, Interval],
-    second: tuple[_Judged, Interval],
-    kind: str,
-    confidence: float,
-    limits: RewardRange | None,
-) -> Difference:
+def _compared(one: _Judged, other: _Judged, wanted: Wanted) -> Difference:
     """By how much a target is above another, paired by round; without an interval where one of the two has none."""
-    (one, _), (other, _) = first, second
     known = [bias for bias in (one.bias, other.bias) if bias is not None]
     scores, bias = one.scores - other.scores, reduce(Scores.__add__, known) if known else None
-    interval = next((part for _, part in (first, second) if part.claim == "not_claimed"), None)
+    interval = next((part for part in (one.interval, other.interval) if part.claim == "not_claimed"), None)
     if interval is None:
-        interval = interval_of(kind, (one.target, other.target), scores, bias, confidence, limits)
+        interval = interval_of((one.target, other.target), scores, bias, wanted)
     return replace(compared(one.target.name, other.target.name, scores.value, interval), value=scores.value)
 
 
 def _judged(
-    whole: Mapping[str, Followed], clip: float | str | None, estimator: str, limits: RewardRange | None
+    whole: Mapping[str, Followed], clip: float | str | None, estimator: str, wanted: Wanted
 ) -> dict[str, _Judged]:
     """The targets and the log's policy with their scores, where SLOPE chose the clip on the other rounds."""
     if isinstance(clip, str):
@@ -278,13 +271,13 @@ def _judged(
             limit, one = slope(one.rounds(0, first), estimator), one.rounds(first, one.log.rounds)
         else:
             limit = clip
-        used = limited(one, limit, estimator)
-        cut = limits is not None and used.weight is not one.weight
-        bias = bias_bound(used, estimator, limits) if cut and limits else None
+        used, limits = limited(one, limit, estimator), wanted.limits
+        bias = bias_bound(used, estimator, limits) if limits and used.weight is not one.weight else None
         unseen = Scores(math.nan, np.full(one.log.rounds, math.nan))  # what a model says of it is of other items
-        found[name] = _Judged(one, ESTIMATORS[estimator][0](used) if one.weight.any() else unseen, limit, bias)
+        scores = ESTIMATORS[estimator][0](used) if one.weight.any() else unseen
+        found[name] = _Judged(wanted, one, scores, limit, bias)
     logged = as_logged(one.log)
-    found[LOGGED] = _Judged(logged, ratio(logged.sums(logged.log.reward), logged.weights))
+    found[LOGGED] = _Judged(wanted, logged, ratio(logged.sums(logged.log.reward), logged.weights))
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -28,21 +28,32 @@ PLANNED = "the number of rounds was fixed beforehand"
 SLOWLY = "no chance fell faster than 1/t"
 
 Pair: TypeAlias = tuple[Followed, Followed | None]  # a target, and what it is compared with
-Limits: TypeAlias = RewardRange | None  # the range of rewards, where it was said or is needed
 
 
-def kind_of(log: Log, interval: str | None, limits: RewardRange | None) -> tuple[str, RewardRange | None]:
-    """The kind of interval, and the range of rewards where it needs one."""
-    if interval is None:
-        interval = "sequence" if chances_change(log) else "normal"
-    validate.one_of("interval", interval, tuple(INTERVALS))
-    return interval, limits if interval == "normal" else limits or RewardRange(0.0, 1.0)
+class Wanted(NamedTuple):
+    """How sure an interval is to be, and by what it is computed."""
+
+    kind: str
+    confidence: float
+    limits: RewardRange | None  # the range of rewards, where it was said or is needed
+
+    @classmethod
+    def of(cls, log: Log, kind: str | None, confidence: float, limits: RewardRange | None) -> Wanted:
+        """Of the kind that suits the log where none is named; refuses rewards beyond the limits."""
+        if kind is None:
+            kind = "sequence" if chances_change(log) else "normal"
+        validate.one_of("interval", kind, tuple(INTERVALS))
+        limits = limits if kind == "normal" else limits or RewardRange(0.0, 1.0)
+        if limits is not None:
+            limits.check_log(log.source, log.reward)
+        return cls(kind, confidence, limits)
 
 
-def normal(of: Pair, scores: Scores, bias: Scores | None, confidence: float, limits: Limits) -> Interval:
+def normal(of: Pair, scores: Scores, bias: Scores | None, wanted: Wanted) -> Interval:
     """``V ± z s``; where weights are limited, the ends are those of V minus and plus the bound on the bias."""
     from scipy.special import ndtri
 
+    confidence = wanted.confidence
     below, above = (scores, scores) if bias is None else (scores - bias, scores + bias)
     z = float(ndtri(0.5 + confidence / 2.0))
     low, high = below.value - z * below.stderr, above.value + z * above.stderr
@@ -55,10 +66,9 @@ def _unclaimed(confidence: float, why: str) -> Interval:
     return Interval(math.nan, math.nan, confidence, "not_claimed", (why,))
 
 
-def sequence(of: Pair, scores: Scores, bias: Scores | None, confidence: float, limits: Limits) -> Interval:
+def sequence(of: Pair, scores: Scores, bias: Scores | None, wanted: Wanted) -> Interval:
     """The anytime-valid sequence from weighted rewards with all their weights, whatever the estimate is."""
-    target, other = of
-    limits = limits or RewardRange(0.0, 1.0)
+    (target, other), confidence, limits = of, wanted.confidence, wanted.limits or RewardRange(0.0, 1.0)
     low, width = limits.low, limits.high - limits.low
     rewards, weights = _by_round(target, limits)
     if other is None:
@@ -100,10 +110,10 @@ def _by_round(target: Followed, limits: RewardRange) -> tuple[Array, Array]:
     return np.clip(np.divide(sums, weights, out=np.zeros_like(sums), where=weights > 0.0), 0.0, 1.0), weights
 
 
-def one_look(of: Pair, scores: Scores, bias: Scores | None, confidence: float, limits: Limits) -> Interval:
+def one_look(of: Pair, scores: Scores, bias: Scores | None, wanted: Wanted) -> Interval:
     """For policies that learn, at a number of rounds that was fixed beforehand, by `adaptive`."""
-    log = of[0].log
-    if not _two_items(log):
+    confidence = wanted.confidence
+    if not _two_items(of[0].log):
         return _unclaimed(confidence, ALL_CHANCES)
     value, square = 0.0, 0.0
     for sign, one in zip((1.0, -1.0), of, strict=True):
@@ -127,13 +137,11 @@ def _adaptive(target: Followed, confidence: float) -> tuple[float, float]:
 INTERVALS = {"normal": normal, "sequence": sequence, "one look": one_look}
 
 
-def interval_of(
-    kind: str, of: Pair, scores: Scores, bias: Scores | None, confidence: float, limits: Limits
-) -> Interval:
+def interval_of(of: Pair, scores: Scores, bias: Scores | None, wanted: Wanted) -> Interval:
     """An interval of some kind; none where a target has none, or plays an item that had no chance."""
     for one in of:
         if one is not None and not one.weight.any():
-            return _unclaimed(confidence, UNSEEN)
+            return _unclaimed(wanted.confidence, UNSEEN)
         if one is not None and (rounds := without_chance(one) > 0.0).any():
-            return _unclaimed(confidence, mend(one, rounds))
-    return INTERVALS[kind](of, scores, bias, confidence, limits)
+            return _unclaimed(wanted.confidence, mend(one, rounds))
+    return INTERVALS[wanted.kind](of, scores, bias, wanted)

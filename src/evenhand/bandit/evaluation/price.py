@@ -19,6 +19,7 @@ from evenhand.core.errors import EvenhandError, InfeasiblePromise, number_of, sh
 from evenhand.core.numbers import amount, percent
 from evenhand.core.state import Array
 from evenhand.judgement.sentences import listed
+from evenhand.messages.answers import Recommendation
 from evenhand.messages.prices import ArmPrice, LogPrice, Price, PricePoint
 from evenhand.messages.requests import PriceRequest
 from evenhand.theory.achievable import TOLERANCE
@@ -123,47 +124,56 @@ def price_of(
     if rounds is not None:
         validate.whole("rounds", rounds)
     named = [_named(facts, one) for one in _possible(facts, promises)]
+    take, middle = facts.recommended([table for _, table in named]), len(named) // 2
+    found = _figures(facts, named, take, policy, rounds, seed)
+    paid = found.curve[middle].low > 0.0
+    if facts.today is not None and promises is PROMISES and facts.today.promise not in {words for words, _ in named}:
+        found = replace(found, curve=(facts.today, *found.curve))
+    says = [
+        *_answer(facts, found),
+        *_dearest(facts, found),
+        *(facts.paid(*named[middle]) if paid else []),
+        *facts.in_segments(*named[middle], found.by_segment),
+        *([] if facts.runs or len(facts.names) < 2 else [f"Take {take.algorithm}: {take.why}"]),
+    ]
+    return replace(found, sentences=tuple(says), unknown=tuple(_unknown(facts, found)))
+
+
+def _figures(
+    facts: Facts,
+    named: Sequence[tuple[str, dict[str, Any]]],
+    take: Recommendation,
+    policy: str | Mapping[str, object] | None,
+    rounds: int | None,
+    seed: int,
+) -> Price:
+    """The price of promises in figures, which are yet to be said in words."""
     steady = [_steady(facts, words, table) for words, table in named]
     curve, missed = [point for point, _ in steady], None
     simulated = facts.world is not None and len(facts.names) <= BOUNDED
     count = (rounds or min(facts.rounds or ROUNDS, ROUNDS)) if simulated else 0
-    tables = [table for _, table in named]
-    take = facts.recommended(tables)
     parameters = {name: value for name, value in take.parameters.items() if name not in PROMISED}
     run = {"algorithm": take.algorithm, **parameters} if policy is None else _algorithm(policy)
-    name = str(run["algorithm"])
     if count:
-        curve, missed = _run(facts, curve, tables, run, count, seed)
-    if facts.today is not None and promises is PROMISES and facts.today.promise not in {words for words, _ in named}:
-        curve = [facts.today, *curve]
+        curve, missed = _run(facts, curve, [table for _, table in named], run, count, seed)
     columns = (facts.means, facts.low, facts.high, steady[-1][1])  # at last what more of each arm costs at the margin
-    by_arm = tuple(ArmPrice(*row) for row in zip(facts.names, *(one.tolist() for one in columns), strict=True))
-    by_segment = tuple(one for words, table in named for one in facts.by_segment(words, table))
-    middle = len(named) // 2
-    says = [
-        *_answer(facts, curve, name, count, missed),
-        *_dearest(facts, curve, by_arm),
-        *(facts.paid(*named[middle]) if steady[middle][0].low > 0.0 else []),
-        *facts.in_segments(*named[middle], by_segment),
-        *([] if facts.runs or len(facts.names) < 2 else [f"Take {take.algorithm}: {take.why}"]),
-    ]
     return Price(
         source=facts.source,
         unit=facts.unit,
         best=facts.best,
-        policy=name if count else "",
+        policy=str(run["algorithm"]) if count else "",
         rounds=count,
         missed=missed,
         curve=tuple(curve),
-        by_arm=by_arm,
+        by_arm=tuple(ArmPrice(*row) for row in zip(facts.names, *(one.tolist() for one in columns), strict=True)),
         recommended=facts.runs or take.algorithm,
         parameters={} if facts.runs else parameters,
         claim=facts.claim,
         premises=facts.premises,
-        sentences=tuple(says),
+        sentences=(),
         assumptions=facts.assumptions,
-        unknown=tuple(_unknown(facts, curve, count)),
-        by_segment=by_segment,
+        unknown=(),
+        by_segment=tuple(one for words, table in named for one in facts.by_segment(words, table)),
     )
 
 
@@ -282,11 +292,11 @@ def _run(
     return points, float((facts.best_in(means) - earned["0"]).mean())
 
 
-def _answer(facts: Facts, curve: Sequence[PricePoint], policy: str, rounds: int, missed: float | None) -> list[str]:
+def _answer(facts: Facts, found: Price) -> list[str]:
     """The price of the promise in force and of the middle one in sentences."""
-    middle, today = curve[len(curve) // 2], facts.today
+    middle, today = found.curve[len(found.curve) // 2], facts.today
     said = [facts.without()]
-    said += [_costs(facts, one, in_force=True) for one in curve if today is not None and one.promise == today.promise]
+    said += [_costs(facts, one, True) for one in found.curve if today is not None and one.promise == today.promise]
     if today is None or middle.promise != today.promise:
         said.append(_costs(facts, middle))
     if middle.run is not None and middle.run_low is not None and middle.run_high is not None:
@@ -294,8 +304,8 @@ def _answer(facts: Facts, curve: Sequence[PricePoint], policy: str, rounds: int,
         if middle.run_low <= 0.0 <= middle.run_high:
             effect = "makes no difference that can be seen (a cost of "
         said.append(
-            f"In the first {rounds:,} rounds {policy} is still learning, and even without a promise it earns "
-            f"{facts.say(missed or 0.0, 2)} per round less than the best. There the promise {effect}"
+            f"In the first {found.rounds:,} rounds {found.policy} is still learning, and even without a promise it "
+            f"earns {facts.say(found.missed or 0.0, 2)} per round less than the best. There the promise {effect}"
             f"{amount(middle.run_low, 2)} to {facts.say(middle.run_high, 2)} in 95 of 100 simulated runs)."
         )
     return said
@@ -311,10 +321,10 @@ def _costs(facts: Facts, point: PricePoint, in_force: bool = False) -> str:
     return f"{costs} {facts.say(point.steady)} per round{part}{sure}."
 
 
-def _dearest(facts: Facts, curve: Sequence[PricePoint], arms: Sequence[ArmPrice]) -> list[str]:
+def _dearest(facts: Facts, found: Price) -> list[str]:
     """To which arms promises cost most and least."""
-    dear = sorted((one for one in arms if one.dual > 0.0), key=lambda one: -one.dual)
-    if len(dear) < 2 or (facts.estimated and curve[-1].low <= 0.0):  # then it is not even known which arm is best
+    dear = sorted((one for one in found.by_arm if one.dual > 0.0), key=lambda one: -one.dual)
+    if len(dear) < 2 or (facts.estimated and found.curve[-1].low <= 0.0):  # then it is not even known which arm is best
         return []
     most, least = (facts.say(one.dual / 100.0) for one in (dear[0], dear[-1]))
     return [
@@ -323,10 +333,10 @@ def _dearest(facts: Facts, curve: Sequence[PricePoint], arms: Sequence[ArmPrice]
     ]
 
 
-def _unknown(facts: Facts, curve: Sequence[PricePoint], rounds: int) -> list[str]:
+def _unknown(facts: Facts, found: Price) -> list[str]:
     """What cannot be known from the source."""
     says = []
-    wide = [one.promise for one in curve if one.high - one.low > UNSURE * max(one.steady, 1e-12)]
+    wide = [one.promise for one in found.curve if one.high - one.low > UNSURE * max(one.steady, 1e-12)]
     if facts.estimated and wide:
         width, span = facts.high - facts.low, facts.limits[1] - facts.limits[0]
         place = int(np.argmax(width))
@@ -336,9 +346,9 @@ def _unknown(facts: Facts, curve: Sequence[PricePoint], rounds: int) -> list[str
         says.append(f"The interval of the price of {listed(wide)} is wide; what would narrow it most: {what}.")
     if facts.estimated:
         says.append("What an arm would earn that is not in it, or after a change of prices or people, it cannot say.")
-    if facts.world is not None and not rounds:
+    if facts.world is not None and not found.rounds:
         says.append(f"What learning adds is not simulated for more than {BOUNDED} arms.")
-    if facts.rounds and rounds > facts.rounds:
+    if facts.rounds and found.rounds > facts.rounds:
         ratio = number_of(facts.rounds, "decision")
         says.append(f"The source has {ratio}: what is said of rounds beyond that is an extrapolation.")
     return says

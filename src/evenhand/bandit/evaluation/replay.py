@@ -168,37 +168,37 @@ def replay(
     rows = log.plays or log  # also those whose reward is lost or open
     if len(rows.item) > len(rows.available):
         raise DataError(f"{log.source} has decisions with several rows; a replay needs one, as with rounds='row'")
-    smallest = float(rows.propensity.min())
-    accept = smallest if chance is None else validate.number("chance", chance, 1e-9, 1.0)
+    accept = float(rows.propensity.min()) if chance is None else validate.number("chance", chance, 1e-9, 1.0)
     name, made = policy_of(log, policy, {**parameters, **more}, max(1, round(accept * len(rows.item))), importing)
-    decided, arrived = _times(log)
-    if made.index.traits.in_order and (arrived > decided).any():
-        raise EvenhandError(f"{name} learns from the round just decided only; the log has rewards that came later")
-    if made.contextual and rows.known is None:
-        remedy = "read_log(path, features=…), or a table [features] in the file .columns.toml beside it"
-        raise DataError(f"{name} goes by features, and {log.source} was read without: {remedy}")
+    _check_learns(name, made, log, rows)
     rare = float((rows.propensity < accept * (1.0 - 1e-9)).mean())
     within = None if segments is None and not promises else Within.of(log, rows.known, made, segments, promises)
     rounds, plays, values = _decided(log, rows, made, limits, accept, seed, within)
-    reward = float(values.mean()) if len(values) else float("nan")
+    notes = [*log.notes, *[TOO_FEW.format(rounds)] * (rounds < FEW), *[TOO_SELDOM.format(rare)] * (rare > 0.0)]
     return Replay(
         policy=name,
         rounds=rounds,
         of=len(rows.item),
         chance=accept,
-        reward=reward,
+        reward=float(values.mean()) if len(values) else float("nan"),
         interval=_interval(values, limits, rounds - len(values)),
         items=log.items,
         shares=plays / max(rounds, 1),
         logged=float(log.reward.mean()),
         unit=log.reading.unit,
         segments=() if within is None else within.found,
-        notes=(
-            *log.notes,
-            *([TOO_FEW.format(rounds)] if rounds < FEW else []),
-            *([TOO_SELDOM.format(rare)] if rare else []),
-        ),
+        notes=tuple(notes),
     )
+
+
+def _check_learns(name: str, policy: Policy, log: Log, rows: Plays | Log) -> None:
+    """Refuse a policy that cannot learn from the rounds of a log."""
+    decided, arrived = _times(log)
+    if policy.index.traits.in_order and (arrived > decided).any():
+        raise EvenhandError(f"{name} learns from the round just decided only; the log has rewards that came later")
+    if policy.contextual and rows.known is None:
+        remedy = "read_log(path, features=…), or a table [features] in the file .columns.toml beside it"
+        raise DataError(f"{name} goes by features, and {log.source} was read without: {remedy}")
 
 
 def policy_of(
@@ -242,13 +242,7 @@ def _times(log: Log) -> tuple[Array, Array]:
 
 
 def _decided(
-    log: Log,
-    rows: Plays | Log,
-    policy: Policy,
-    limits: RewardRange,
-    accept: float,
-    seed: int,
-    within: Within | None = None,
+    log: Log, rows: Plays | Log, policy: Policy, limits: RewardRange, accept: float, seed: int, within: Within | None
 ) -> tuple[int, Array, Array]:
     """The rounds that the policy accepts: their number, the plays of each item, and the known rewards."""
     rng, coin = np.random.default_rng((seed, 0)), np.random.default_rng((seed, 1))
@@ -261,14 +255,12 @@ def _decided(
     full = np.asarray(log.sets.all(axis=1))
     steady: dict[int, Decision] = {}  # decisions without chance since the policy last learned, by available set
     settled = features is None and within is None and not policy.draws
-    known: list[float] = []
-    waiting: list[Due] = []
-    columns_of = (*_times(log), rows.item, rows.reward, rows.available)
-    cells = (kept, *(one[kept] for one in columns_of))
+    known, waiting = list[float](), list[Due]()
+    cells = (kept, *(one[kept] for one in (*_times(log), rows.item, rows.reward, rows.available)))
     for row, time, arrival, item, reward, number in zip(*(one.tolist() for one in cells), strict=True):
         if waiting and waiting[0][0] <= time:
             steady.clear()
-            _learn(policy, state, _due(waiting, time), limits, rng, features)
+            _learn(policy, state, waiting, time, limits, rng, features)
         decision = steady.get(number)
         if decision is None:
             able = None if full[number] else log.sets[number]
@@ -285,7 +277,7 @@ def _decided(
                 known.append(reward)
                 heappush(waiting, Due(arrival, state.round, item, reward, row))
             if waiting and waiting[0][0] <= time:
-                _learn(policy, state, _due(waiting, time), limits, rng, features)
+                _learn(policy, state, waiting, time, limits, rng, features)
     return state.round, state.tally.pulls.copy(), np.array(known)
 
 
@@ -356,23 +348,19 @@ def _observation(able: Mask | None, features: Known | None, row: int) -> Observa
     return Observation(able, features.situation[row], None if features.arms is None else features.arms[row])
 
 
-def _due(waiting: list[Due], time: float) -> list[Due]:
-    """The rewards that have come by then."""
-    due = []
-    while waiting and waiting[0].time <= time:
-        due.append(heappop(waiting))
-    return due
-
-
 def _learn(
     policy: Policy,
     state: State,
-    arrived: list[Due],
+    waiting: list[Due],
+    time: float,
     limits: RewardRange,
     rng: np.random.Generator,
     features: Known | None,
 ) -> None:
-    """Give the policy rewards that arrived together."""
+    """Give the policy the rewards that have come by a time, together."""
+    arrived = []
+    while waiting and waiting[0].time <= time:
+        arrived.append(heappop(waiting))
     _, rounds, items, rewards, rows = zip(*arrived, strict=True)
     places, scaled = np.array(items, dtype=np.intp), np.array(limits.scaled(list(rewards)))
     received, sums = (np.bincount(places, one, state.arms) for one in (None, scaled))
