@@ -604,6 +604,12 @@ def undefined(shape: Shape) -> Array:
     return np.full(shape, np.nan)
 
 
+class Coins(Drawn):
+    """Rewards that are said to be between 0 and 1."""
+
+    range = (0.0, 1.0)
+
+
 EnvironmentBreach = tuple[Callable[[], Environment], Callable[[Environment, int], None], str]
 ENVIRONMENT_BREACHES: dict[str, EnvironmentBreach] = {
     "rewards depend on the plays": (
@@ -620,6 +626,21 @@ ENVIRONMENT_BREACHES: dict[str, EnvironmentBreach] = {
         lambda: Environment(Drawn(np.array(MEANS), undefined)),
         checks.rewards_are_sound,
         "a reward is not finite",
+    ),
+    "rewards beyond their range": (
+        lambda: Environment(Coins(np.array(MEANS), lambda shape: np.full(shape, 7.0))),
+        checks.rewards_are_sound,
+        "a reward is 7, outside the range from 0 to 1 that is stated",
+    ),
+    "means beyond the range": (
+        lambda: Environment(Coins(np.array([0.5, 2.0]), lambda shape: np.zeros(shape))),
+        checks.rewards_are_sound,
+        "a mean is not between 0 and 1",
+    ),
+    "undefined means": (
+        lambda: Environment(Drawn(np.array([0.5, np.nan]), lambda shape: np.zeros(shape))),
+        checks.rewards_are_sound,
+        "a mean is not finite",
     ),
     "infinite rewards of the sleeping": (
         lambda: Environment(Drawn(np.array(MEANS), lambda shape: np.full(shape, math.inf)), SLEEPY),

@@ -12,9 +12,12 @@ from hypothesis import strategies as st
 
 from evenhand import Environment, EvenhandError, InfeasiblePromise, PerLane, Policy, Results, compare, simulate
 from evenhand.algorithms import fair_random, fucb, hard_threshold_ucb, lfg, thompson, tscsf_b, ucb1
+from evenhand.core.state import Observation, State
 from evenhand.core.streams import STRAND
 from evenhand.environment.availability import Independent
-from evenhand.environment.rewards import Bernoulli, Gaussian, Table
+from evenhand.environment.rewards import Bernoulli, Gaussian, Rewards, Table
+from evenhand.policy.claim import Fairness, Ranking
+from evenhand.policy.hold import Hold
 from evenhand.simulation.setup import CHECKPOINTS
 from evenhand.simulation.simulate import checkpoint_rounds, cut
 from evenhand.simulation.tables import JoinedResult, PolicyResult
@@ -375,3 +378,56 @@ def test_the_first_lanes_are_those_of_a_smaller_run() -> None:
         assert (long.policies[label].pulls[:, :STRAND] == result.pulls).all()
         for name, curve in result.curves.items():
             assert (long.policies[label].curves[name][:, :STRAND] == curve).all(), (label, name)
+
+
+class Ranked(Fairness):
+    """A ranking of all arms but one."""
+
+    def claim(self, score: Any, state: State) -> Ranking:
+        return Ranking(score[..., 1:])
+
+
+class Held(Hold):
+    """A hold that gives the arms alone."""
+
+    def continued(self, state: State, observation: Observation, rng: np.random.Generator) -> Any:
+        return np.zeros(state.tally.pulls.shape, dtype=bool)
+
+
+class Paid(Rewards):
+    """Rewards of one's own."""
+
+    means = range = None  # type: ignore[assignment]
+
+    def __init__(self, paid: Any, means: Any = (0.5, 0.5, 0.5), range: Any = None) -> None:
+        self.paid, self.means, self.range = paid, np.array(means), range
+
+    def draw(self, rng: np.random.Generator, rows: Any, lanes: int) -> Any:
+        return self.paid((len(rows), lanes, 3))
+
+
+OF_SHAPE = "gives what is of another shape or kind than is asked for"
+DRAWN = r"the rewards that are drawn must have the shape \(10, 5, 3\)"
+
+
+@pytest.mark.parametrize(
+    ("policy", "rewards", "fault"),
+    [
+        (Policy(fairness=Ranked()), None, f"^Ranked {OF_SHAPE}: ValueError: operands could not be broadcast"),
+        (Policy(hold=Held()), None, f"^Held {OF_SHAPE}: ValueError: too many values to unpack"),
+        (ucb1(), Paid(lambda shape: np.zeros((*shape[:2], 2))), f"^Paid {OF_SHAPE}: ValueError|{DRAWN}, got .*2"),
+        (ucb1(), Paid(lambda shape: None), f"^Paid {OF_SHAPE}: TypeError|{DRAWN}, got ..$"),
+        (ucb1(), Paid(np.ones, (0.5, np.nan, 0.5)), r"Paid.means\[1\] must be a finite number, got nan"),
+        (
+            ucb1(),
+            Paid(np.ones, range=(1.0, 0.0)),
+            "Paid.range must be the smallest and the largest reward, got 1 and 0",
+        ),
+    ],
+)
+def test_parts_of_ones_own_are_refused_that_give_what_no_round_can_use(
+    policy: Policy, rewards: Rewards | None, fault: str
+) -> None:
+    world = Environment(rewards or Bernoulli([0.8, 0.5, 0.3]))
+    with pytest.raises(EvenhandError, match=fault):
+        compare(policy, world, horizon=10, lanes=5, progress=False)

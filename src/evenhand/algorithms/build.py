@@ -13,6 +13,7 @@ import numpy as np
 from attrs import field, frozen
 
 from evenhand.algorithms.registry import Algorithm, find
+from evenhand.core import validate
 from evenhand.core.errors import ConfigurationError, EvenhandError, Faults, nearest, shown
 from evenhand.core.imports import import_object
 from evenhand.core.parts import build, class_of, kinds, parameters_of, several
@@ -166,6 +167,8 @@ def build_policy(table: Mapping[str, object], surroundings: Surroundings) -> Pol
         if key in table:
             raise ConfigurationError(f"{key!r} belongs to lists of policies that are compared: leave it out", key=key)
     policy = _by_algorithm(table, surroundings) if "algorithm" in table else _by_parts(table, surroundings)
+    if policy.fractions is not None:  # of a part of one's own nothing has checked them
+        validate.per_arm("fractions", policy.fractions, 0.0, 1.0)
     policy.start(surroundings.arms, columns=surroundings.columns)
     return policy
 

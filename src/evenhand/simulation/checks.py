@@ -36,6 +36,7 @@ from evenhand.simulation.simulate import compare, without_lanes
 
 LANES, ROUNDS = 3, 60
 SEEDS, LEVELS = 4, 60  # generators beside each other; delays of each arm
+NEAR = 1e-9  # by which rounding may take a reward beyond its range
 T = TypeVar("T")
 
 
@@ -237,14 +238,22 @@ def same_world_for_all(environment: Environment, horizon: int) -> None:
             np.asarray(world.step(_decided(round, played, one)).earned)
             for world, played in ((first, every), (second, some))
         ]
-        assert (earned[0][some] == earned[1][some]).all(), "rewards depend on what is played"
+        assert np.array_equal(earned[0][some], earned[1][some], equal_nan=True), "rewards depend on what is played"
 
 
 def rewards_are_sound(environment: Environment, horizon: int) -> None:
-    """Rewards are finite, and 0 for arms that do not play."""
+    """Rewards are finite, within the range that the environment states, and 0 for arms that do not play."""
+    low, high = environment.range or (-np.inf, np.inf)
+    means = np.ravel(environment.means)
+    assert np.isfinite(means).all(), "a mean is not finite"
+    assert ((means >= low - NEAR) & (means <= high + NEAR)).all(), f"a mean is not between {low:g} and {high:g}"
     for _, played, outcome in _rounds(environment, horizon):
         earned = np.asarray(outcome.earned, dtype=float)
         assert np.isfinite(earned).all(), "a reward is not finite"
+        outside = earned[played & ((earned < low - NEAR) | (earned > high + NEAR))]
+        assert not outside.size, (
+            f"a reward is {outside[0]:g}, outside the range from {low:g} to {high:g} that is stated"
+        )
         assert (earned[~played] == 0).all(), "an arm earns without playing"
 
 

@@ -14,9 +14,10 @@ from evenhand.algorithms.build import PoliciesLike, PolicyLike, policies_of, sur
 from evenhand.core import streams, validate
 from evenhand.core.descriptions import complete, described
 from evenhand.core.errors import EvenhandError, Faults, number_of, shown
+from evenhand.core.imports import raised_by_own
 from evenhand.core.state import ALL_AVAILABLE, Array, State, for_lanes, shapes_in
 from evenhand.environment.world import Environment, EnvironmentLike, World, as_environment
-from evenhand.policy.composition import REMEMBERING, Policy
+from evenhand.policy.composition import REMEMBERING, Policy, parts_in
 from evenhand.simulation import held, parallel, segments
 from evenhand.simulation.compiled.engine import engine
 from evenhand.simulation.measures import MEASURES, metrics_of
@@ -160,7 +161,17 @@ def compare(
     if jobs != 1:
         parallel.carry(world, *named.values(), *measures)
     missing = {label: own for label, own in stages.items() if label not in kept}
-    _run_missing(missing, world, lanes, seed, rounds, measures, bool(changes), kept, jobs, progress)
+    try:
+        _run_missing(missing, world, lanes, seed, rounds, measures, bool(changes), kept, jobs, progress)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        parts = world.rewards, world.availability, world.feedback, world.contexts, *measures
+        own = {type(one).__name__ for one in itertools.chain(*map(parts_in, named.values()), parts) if _is_own(one)}
+        if isinstance(error, EvenhandError) or raised_by_own(error) or not own:
+            raise
+        raise EvenhandError(
+            f"{' or '.join(sorted(own))} gives what is of another shape or kind than is asked for: "
+            f"{type(error).__name__}: {' '.join(str(error).split())}"
+        ) from error
     information = run_information(named, world, lanes, seed, rounds, measures, changes)
     for label in named:
         if ALLOWED in kept[label].curves:
@@ -375,10 +386,29 @@ def check_can_run(environment: Environment, policies: Mapping[str, Policy], hori
                 f"a parameter is given for {number_of(rows, 'lane')}, but lanes = {lanes}; use lanes = {rows}"
             )
     environment.check_horizon(horizon)
+    _check_rewards(environment)
     _check_memories(environment, policies)
     _check_contexts(environment, policies)
     _check_range(environment, policies)
     _check_named(environment, policies)
+
+
+def _check_rewards(environment: Environment) -> None:
+    """Rewards of one's own are refused whose means and range are not numbers."""
+    rewards, name = environment.rewards, type(environment.rewards).__name__
+    if _is_own(rewards) and environment.contexts is None:
+        validate.per_arm(f"{name}.means", rewards.means)
+        if rewards.range is not None:
+            low, high = validate.per_arm(f"{name}.range", rewards.range)
+            if low > high:
+                raise EvenhandError(
+                    f"must be the smallest and the largest reward, got {low:g} and {high:g}", f"{name}.range"
+                )
+
+
+def _is_own(part: object) -> bool:
+    """Whether a part is not one of Evenhand's."""
+    return part is not None and type(part).__module__.partition(".")[0] != "evenhand"
 
 
 def _check_memories(environment: Environment, policies: Mapping[str, Policy]) -> None:

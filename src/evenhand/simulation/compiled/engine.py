@@ -263,6 +263,9 @@ class _Run:
         table: NDArray[Any] = np.empty((0, 0, 0))
         if not self._world.limits.size:
             table = self._strand.draw_rewards(*span)
+            shape = len(times), self._scratch.scale.size, self._rules.arms
+            if np.shape(table) != shape:  # of a model of one's own: the loop would read beyond its end
+                raise EvenhandError(f"the rewards that are drawn must have the shape {shape}, got {np.shape(table)}")
         late = self._late(table, *span)
         can: Mask | None = None
         if self._world.sleeping and not self._world.awake.size:
