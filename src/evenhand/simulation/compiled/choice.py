@@ -128,68 +128,6 @@ def same_evidence(values, pulls, earned, best, lane, cut):  # type: ignore[no-un
 
 
 @compiled
-def look(rules, world, counts, scratch, growth, done):  # type: ignore[no-untyped-def]
-    """The values of all arms, and who leads in each lane: by value, and among those that go first."""
-    root, score, lanes = np.sqrt(growth), scratch.score, scratch.scale.size
-    for lane in range(lanes):
-        scratch.scale[lane] = 4.0 * root
-    for arm in range(rules.arms):
-        if not drawn(rules):
-            if world.sleeping:
-                for lane in range(lanes):
-                    value = known_score(rules, counts, arm, lane, root)
-                    score[arm, lane] = value if score[arm, lane] > -np.inf else -np.inf
-            else:
-                for lane in range(lanes):
-                    score[arm, lane] = known_score(rules, counts, arm, lane, root)
-        if rules.owed >= codes.WEIGHED:
-            for lane in range(lanes):
-                length, rate = queue_length(rules, counts, arm, lane, done), rules.rates[arm, lane]
-                value = queued(length, rate, score[arm, lane])
-                value = value if score[arm, lane] > -np.inf else -np.inf
-                score[arm, lane] = value
-                scratch.scale[lane] = max(scratch.scale[lane], 4.0 * (length + rate * root))
-        elif rules.owed >= codes.LINEAR:
-            for lane in range(lanes):
-                added = bonus(rules, counts, arm, lane, done)
-                score[arm, lane] += added
-                scratch.scale[lane] = max(scratch.scale[lane], 4.0 * (root + abs(added)))
-        elif rules.owed == codes.FIRST and not by_bounds(rules, world.sleeping):
-            for lane in range(lanes):
-                behind = arrears(rules.fractions[arm, lane], done, counts.pulls[arm, lane])
-                scratch.priority[arm, lane] = behind if score[arm, lane] > -np.inf else -np.inf
-    rank(scratch.best, scratch.top, scratch.second, score, 0, lanes, -np.inf)
-    if rules.owed == codes.FIRST and by_bounds(rules, world.sleeping):
-        rank_behind(rules, counts, scratch, done)
-    elif rules.owed == codes.FIRST:
-        rank(scratch.first, scratch.lead, scratch.follow, scratch.priority, 0, lanes, rules.tolerance)
-
-
-@compiled
-def look_at(rules, world, counts, scratch, lane, growth, done):  # type: ignore[no-untyped-def]
-    """What `look` does, in one lane."""
-    root = np.sqrt(growth)
-    scale = 4.0 * root
-    for arm in range(rules.arms):
-        value, behind = scratch.score[arm, lane], -np.inf
-        if value > -np.inf or not world.sleeping:
-            value = value if drawn(rules) else known_score(rules, counts, arm, lane, root)
-            if rules.owed >= codes.WEIGHED:
-                length, rate = queue_length(rules, counts, arm, lane, done), rules.rates[arm, lane]
-                value, scale = queued(length, rate, value), max(scale, 4.0 * (length + rate * root))
-            elif rules.owed >= codes.LINEAR:
-                added = bonus(rules, counts, arm, lane, done)
-                value, scale = value + added, max(scale, 4.0 * (root + abs(added)))
-            elif rules.owed == codes.FIRST:
-                behind = arrears(rules.fractions[arm, lane], done, counts.pulls[arm, lane])
-        scratch.score[arm, lane], scratch.priority[arm, lane] = value, behind
-    scratch.scale[lane] = scale
-    rank_at(scratch.best, scratch.top, scratch.second, scratch.score, lane, -np.inf)
-    if rules.owed == codes.FIRST:
-        rank_at(scratch.first, scratch.lead, scratch.follow, scratch.priority, lane, rules.tolerance)
-
-
-@compiled
 def look_again(best, top, second, values, low_lane, high_lane, above):  # type: ignore[no-untyped-def]
     """Who leads in some lanes among those that do not play yet."""
     if high_lane - low_lane < FEW:
@@ -197,6 +135,45 @@ def look_again(best, top, second, values, low_lane, high_lane, above):  # type: 
             rank_at(best, top, second, values, lane, above)
     else:
         rank(best, top, second, values, low_lane, high_lane, above)
+
+
+@compiled
+def look(rules, world, counts, scratch, low_lane, high_lane, growth, done):  # type: ignore[no-untyped-def]
+    """The values of all arms, and who leads in some lanes: by value, and among those that go first."""
+    root, score, every = np.sqrt(growth), scratch.score, by_bounds(rules, world.sleeping)
+    for lane in range(low_lane, high_lane):
+        scratch.scale[lane] = 4.0 * root
+    for arm in range(rules.arms):
+        if not drawn(rules):
+            if world.sleeping:
+                for lane in range(low_lane, high_lane):
+                    value = known_score(rules, counts, arm, lane, root)
+                    score[arm, lane] = value if score[arm, lane] > -np.inf else -np.inf
+            else:
+                for lane in range(low_lane, high_lane):
+                    score[arm, lane] = known_score(rules, counts, arm, lane, root)
+        if rules.owed >= codes.WEIGHED:
+            for lane in range(low_lane, high_lane):
+                length, rate = queue_length(rules, counts, arm, lane, done), rules.rates[arm, lane]
+                value = queued(length, rate, score[arm, lane])
+                value = value if score[arm, lane] > -np.inf else -np.inf
+                score[arm, lane] = value
+                scratch.scale[lane] = max(scratch.scale[lane], 4.0 * (length + rate * root))
+        elif rules.owed >= codes.LINEAR:
+            for lane in range(low_lane, high_lane):
+                added = bonus(rules, counts, arm, lane, done)
+                score[arm, lane] += added
+                scratch.scale[lane] = max(scratch.scale[lane], 4.0 * (root + abs(added)))
+        elif rules.owed == codes.FIRST and not every:
+            for lane in range(low_lane, high_lane):
+                behind = arrears(rules.fractions[arm, lane], done, counts.pulls[arm, lane])
+                scratch.priority[arm, lane] = behind if score[arm, lane] > -np.inf else -np.inf
+    look_again(scratch.best, scratch.top, scratch.second, score, low_lane, high_lane, -np.inf)
+    if rules.owed == codes.FIRST and every:
+        rank_behind(rules, counts, scratch, done)
+    elif rules.owed == codes.FIRST:
+        first, lead, follow, above = scratch.first, scratch.lead, scratch.follow, rules.tolerance
+        look_again(first, lead, follow, scratch.priority, low_lane, high_lane, above)
 
 
 @compiled
@@ -288,14 +265,11 @@ def choose_all(rules, world, counts, scratch, done, growth, own):  # type: ignor
     """The arms that play in all lanes."""
     lanes = scratch.scale.size
     draw_all(rules, world, counts, scratch, own)
-    if lanes < FEW:
+    if lanes < FEW and by_bounds(rules, world.sleeping):
         for lane in range(lanes):
-            if by_bounds(rules, world.sleeping):
-                look_at_bounds(rules, counts, scratch, lane, np.sqrt(growth), done)
-            else:
-                look_at(rules, world, counts, scratch, lane, growth, done)
+            look_at_bounds(rules, counts, scratch, lane, np.sqrt(growth), done)
     else:
-        look(rules, world, counts, scratch, growth, done)
+        look(rules, world, counts, scratch, 0, lanes, growth, done)
     high, low, more, less = own[0], own[1], own[2], own[3]
     own[0], own[1] = choose(rules, world, counts, scratch, 0, lanes, done, growth, high, low, more, less)
 
@@ -316,7 +290,7 @@ def choose_anew(rules, world, counts, scratch, done, growth, own):  # type: igno
         learn_played(rules, counts, scratch, lane)  # who has played until now
         if drawn(rules):
             draw_scores(scratch.score, counts.known, 0, not world.sleeping, lane, lane + 1, own)
-        look_at(rules, world, counts, scratch, lane, growth, done)
+        look(rules, world, counts, scratch, lane, lane + 1, growth, done)
         high, low, more, less = own[0], own[1], own[2], own[3]
         high, low = choose(rules, world, counts, scratch, lane, lane + 1, done, growth, high, low, more, less)
         own[0], own[1] = high, low
