@@ -86,6 +86,7 @@ def test_every_group_plays_alike_however_low_its_scores_are() -> None:
     assert best[0] < 0.1 * best.sum()  # it would hardly play by its reward
 
 
+@pytest.mark.slow
 def test_ranks_follow_the_true_distribution() -> None:
     """The rank regret per round falls: the chosen candidate is about the one with the largest true rank."""
     lost = []

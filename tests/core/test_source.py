@@ -72,13 +72,13 @@ def before() -> dict[str, str]:
     ("file", "old", "new"),
     [
         ("core/streams.py", "STRAND = ", "STRAND = 1 + "),
-        ("environment/world.py", "DRAWN_AHEAD = ", "DRAWN_AHEAD = 1 + "),
         *(
             pytest.param(*one, marks=pytest.mark.slow)
             for one in (
                 ("theory/oracle.py", "REDUCED_UP_TO = ", "REDUCED_UP_TO = 1 + "),
                 ("simulation/held.py", "FEWEST = ", "FEWEST = 1 + "),
                 ("simulation/measures.py", "LATE = ", "LATE = 0.0 * "),
+                ("environment/world.py", "DRAWN_AHEAD = ", "DRAWN_AHEAD = 1 + "),
             )
         ),
         ("simulation/simulate.py", "    outside, inside = base.spawn(2)", "    inside, outside = base.spawn(2)"),

@@ -101,6 +101,7 @@ class Step(Cell):
         return np.full(2, 0.3 if time < rounds // 2 else 0.6)
 
 
+@pytest.mark.slow
 def test_a_common_step_makes_identical_arms_different_by_two_sequences_only() -> None:
     """Thompson sampling with floors; with 20,000 rounds two sequences are wrong in about 95% of the runs."""
     cell, runs = Step("Thompson with floors", "2", "equal", "drifting", "binary"), 100

@@ -64,6 +64,7 @@ def test_the_experiments_are_those_of_the_paper() -> None:
     assert sorted(path.stem for path in FOLDER.glob("*.toml")) == PARTS
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda one: one.id)
 def test_every_claim_is_measured_and_every_figure_drawn(experiment: Experiment, runs: Runs) -> None:
     for verdict in judge(experiment, runs):

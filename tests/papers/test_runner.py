@@ -535,6 +535,7 @@ def test_what_cannot_be_run_is_told_in_a_line(
     assert len(failed.stderr.splitlines()) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [[], pytest.param(["--again"], marks=pytest.mark.slow)])
 def test_an_interrupt_keeps_what_is_finished(words: list[str], tmp_path: Path) -> None:
     command = [sys.executable, "-m", "evenhand.cli.main", "reproduce", "F-4", "--quick", "--jobs", "1", *words]

@@ -77,6 +77,7 @@ def test_the_prior_alone_is_uniform_and_counts_as_rewards() -> None:
         assert score >= sizes.min() / (sizes.min() + 3.0)
 
 
+@pytest.mark.slow
 def test_trees_learn_what_no_line_separates() -> None:
     earned, estimator = {}, DecisionTreeClassifier(max_depth=4, random_state=0)
     for name, index in {"trees": Bootstrap(estimator, members=4, refit=0.3), "lines": LinTS(scale=0.1)}.items():

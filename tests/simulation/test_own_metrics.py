@@ -101,6 +101,7 @@ def test_they_are_in_every_table(results: Results) -> None:
     assert plain["policies"]["ucb1"]["plays_of_2"]["mean"] == results.policies["ucb1"].pulls[-1, :, 1].mean()
 
 
+@pytest.mark.slow
 def test_they_are_in_the_figures(results: Results, tmp_path: Path) -> None:
     (axes,) = figures.curves(results, "changes").axes
     assert axes.get_ylabel() == "changes of arms (rounds)"

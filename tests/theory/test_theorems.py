@@ -176,6 +176,7 @@ def test_theorem_2_bounds_the_r_regret_of_t_fucb(shares: list[float]) -> None:
     assert lowest(fair_random(shares), WORLD, "r_regret")[-1] > bounds.t_fucb_regret(5000, MEANS, shares)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shares", SHARES)
 def test_the_proof_of_theorem_1_bounds_the_r_regret_of_naive(shares: list[float]) -> None:
     # Rounding the exploration may add a play of each arm, with a gap of 0.4 or 0.7.
@@ -259,6 +260,7 @@ def test_theorem_2_and_the_bound_of_lfg_in_the_second_setting() -> None:
         assert (mean[:-1] - mean[1:] > ERRORS * np.hypot(error[:-1], error[1:])).all()
 
 
+@pytest.mark.slow
 @pytest.mark.covering
 @pytest.mark.parametrize("build", [tscsf_b, lfg])
 @pytest.mark.parametrize(("shares", "eta"), [([0.0, 0.0], 1000.0), ([0.2, 0.3], 50.0)])
@@ -564,6 +566,7 @@ def test_theorems_6_and_7_bound_the_regrets_in_the_papers_setting(build: Any, de
     assert_below(build(PAPER, plays=3, **more), environment, rounds, theorem(rounds, C1, 3, PAPER, delay))
 
 
+@pytest.mark.slow
 @UNBIASED
 @pytest.mark.parametrize("build", [fcucb_d, fcts_d])
 def test_theorems_6_and_7_bound_the_regrets_of_two_arms(build: Any, delays: tuple[Delay, Delay]) -> None:
@@ -643,6 +646,7 @@ def exponents(policy: Policy, environment: Environment) -> dict[str, tuple[float
     return found
 
 
+@pytest.mark.slow
 @UNBIASED
 def test_the_regrets_grow_sublinearly(delays: tuple[Delay, Delay]) -> None:
     environment = Environment(Bernoulli(C1), feedback=delays[0], merit=PAPER)

@@ -432,6 +432,7 @@ def test_shares_by_merit_have_no_price_by_features() -> None:
         price(crossed(100)[0], {"merit": {"kind": "linear"}})
 
 
+@pytest.mark.slow
 def test_of_many_segments_only_those_that_pay_most_are_listed() -> None:
     rng, rounds = np.random.default_rng(0), 2000
     shop, item = rng.integers(30, size=rounds), rng.integers(2, size=rounds)

@@ -61,6 +61,7 @@ def test_an_environment_has_an_exact_price_and_a_simulated_one() -> None:
     assert "cost 0.16 per round, 17.8% of that." in found.sentences[1]
 
 
+@pytest.mark.slow
 def test_with_several_plays_it_is_the_difference_of_the_two_optima(capsys: pytest.CaptureFixture[str]) -> None:
     """The films of the example: 1.3866 per round, and 1.3717 with 30 % for every film."""
     films = Path(__file__).parents[3] / "examples" / "films.toml"

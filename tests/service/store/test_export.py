@@ -428,6 +428,7 @@ def test_a_file_ends_in_csv_or_parquet(drinks: Driven, tmp_path: Path, name: str
 MEANS = {"tea": 0.2, "coffee": 0.5, "cocoa": 0.7}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("algorithm", "parameters", "rounds", "estimate"),
     [("exp3", {"horizon": 800}, 800, False), ("fcts_d", {"merit": {"kind": "linear"}}, 400, True)],
