@@ -149,7 +149,7 @@ def test_of_a_decision_itself_the_message_has_the_id() -> None:
 @pytest.mark.parametrize("rewards", [None, [1.0], 1.0, "a"])
 def test_rewards_go_by_arm(rewards: Any) -> None:
     bandit, _ = four()
-    with pytest.raises(EvenhandError, match="must be a mapping from arms to numbers, such as {'a': 1.0}, got"):
+    with pytest.raises(EvenhandError, match=r"must be a mapping from arms to numbers, such as \{'a': 1\.0\}, got"):
         bandit.observe("1", rewards)
 
 

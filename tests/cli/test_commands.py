@@ -10,6 +10,7 @@ import pytest
 
 from evenhand.cli.commands import LINES, loaded
 from evenhand.cli.help import _summary
+from tests.thinned import thinned
 
 STUDIES = {"cloudpickle", "joblib", "matplotlib", "numpy", "pandas", "pyarrow", "scipy"}
 SERVICE = {"alembic", "fastapi", "sqlalchemy", "uvicorn"}
@@ -44,7 +45,6 @@ CALLS: dict[str, tuple[list[str], set[str]]] = {
 CODE = """
 import os, sys
 from evenhand.cli.main import run
-from tests.thinned import thinned
 {first}
 for call in {calls!r}:
     print(flush=True)
