@@ -29,6 +29,8 @@ WORDED = (
     "tools",
     "noxfile.py",
 )
+#: A worker more than the usual machine has cores: a third of the time is waiting for servers and pages.
+WORKERS = ("-n", "3")
 QUICK_BENCHMARKS = ("start", "speed", "merit", "anonymous")
 
 nox.needs_version = ">=2024.10"
@@ -41,28 +43,28 @@ nox.options.sessions = ["lint", "types", "tests"]
 def tests(session: nox.Session) -> None:
     """The tests, with the Python that runs nox; arguments go to pytest."""
     session.install("-e", ".[test]")
-    session.run("pytest", *(session.posargs or ("-n", "2")))
+    session.run("pytest", *(session.posargs or WORKERS))
 
 
 @nox.session(python=PYTHONS)
 def pythons(session: nox.Session) -> None:
     """The tests with each supported Python; one that cannot be had is skipped."""
     session.install("-e", ".[test]")
-    session.run("pytest", *(session.posargs or ("-n", "2")))
+    session.run("pytest", *(session.posargs or WORKERS))
 
 
 @nox.session(python=PYTHONS[0])
 def lowest(session: nox.Session) -> None:
     """The tests with the lowest versions of the dependencies that pyproject.toml declares."""
     session.install("--resolution", "lowest-direct", "-e", ".[test]")
-    session.run("pytest", *(session.posargs or ("-n", "2")))
+    session.run("pytest", *(session.posargs or WORKERS))
 
 
 @nox.session
 def slow(session: nox.Session) -> None:
     """The tests that the main run leaves out, and every experiment of the papers in its reduced size."""
     session.install("-e", ".[test]")
-    session.run("pytest", "-n", "2", "-m", "slow", *session.posargs, success_codes=[0, 5])  # 5: none is marked
+    session.run("pytest", *WORKERS, "-m", "slow", *session.posargs, success_codes=[0, 5])  # 5: none is marked
     session.run("evenhand", "reproduce", "all", "--quick", "--out", session.create_tmp())
 
 
@@ -172,7 +174,7 @@ def release(session: nox.Session) -> None:
         str(place / "bin/evenhand"), "simulate", "examples/films.toml", "--out", session.create_tmp(), external=True
     )
     session.run(
-        python, "-P", "-m", "pytest", "-n", "2", *(session.posargs or ["tests"]), env={"PYTHONPATH": "."}, external=True
+        python, "-P", "-m", "pytest", *WORKERS, *(session.posargs or ["tests"]), env={"PYTHONPATH": "."}, external=True
     )
 
 
