@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping, Sequence
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -14,10 +14,12 @@ from evenhand.core.state import Array, Mask, PerLane, State, changed_at, grown
 from evenhand.policy.accounts import BILLION, Accounts, Settled, Terms, settled
 from evenhand.policy.claim import Group
 from evenhand.policy.composition import Policy
-from evenhand.policy.groups import Bounds, membership
+from evenhand.policy.groups import BoundedShares, Bounds, membership
 from evenhand.policy.memories import keep, memories
 from evenhand.policy.part import PolicyPart
 
+#: What makes promises: a policy, or the floors and caps that one is measured by in a simulated run.
+Promising: TypeAlias = Policy | BoundedShares
 Waiting = MutableMapping[str, tuple[Array, Array]]  # what is owed to groups that there are no more, and their excess
 
 
@@ -66,26 +68,6 @@ def lasting(policy: Policy, rounds: int) -> float:
     return policy.hold.longest(rounds + 1) if policy.repays else np.inf
 
 
-class Promising(Protocol):
-    """What makes promises: a `Policy`, or a record of what is promised in a simulated run."""
-
-    @property
-    def fractions(self) -> Array | None:
-        """(arms,) or (1,), the share of the rounds promised to each arm; None where no share is promised."""
-
-    @property
-    def promises_shares(self) -> bool:
-        """Whether shares of the rounds are promised, and not only what the policy is measured against."""
-
-    @property
-    def caps(self) -> Array | None:
-        """(arms,) or (1,), the largest share of the rounds that each arm may have; None where there is no limit."""
-
-    @property
-    def groups(self) -> tuple[Group, ...]:
-        """The groups of arms that are promised shares together."""
-
-
 def settle(
     before: Promising,
     after: Promising,
@@ -111,9 +93,10 @@ def settle(
         caps, found.caps = settled(bounds.caps, *shares, *now, most, terms, -1.0, anew)
         bounds = Bounds(caps, *_settle_groups(before.groups, after.groups, state, most, terms, waiting, found))
     shares = (_shares(before, arms, active[0]), _shares(after, arms, active[1]))
-    terms = terms if after.promises_shares else Terms("forgive")
+    promises = isinstance(after, BoundedShares) or after.promises_shares
+    terms = terms if promises else Terms("forgive")
     found.accounts, of_arms = settled(state.begun, *shares, *now, most, terms, 1.0, anew, ahead)
-    found.shares, found.began = of_arms if after.promises_shares else None, of_arms.changed
+    found.shares, found.began = of_arms if promises else None, of_arms.changed
     if bounds is not None:
         state.fairness = bounds
     return found

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from evenhand.core.parts import build, plain
 from evenhand.core.state import Array, Mask, State, Tally
 from evenhand.policy.accounts import BILLION, CARRIED, Accounts, Terms
-from evenhand.policy.claim import Group
 from evenhand.policy.groups import BoundedShares, caps_of, floors_of, membership
 from evenhand.policy.settlement import Waiting, settle
 
@@ -28,23 +27,6 @@ class Page:
     terms: Terms = CARRIED
     most: float = 1.0  # plays of an arm's advance that outlast a change; inf for all
     within: Array | None = None  # (segments, arms), shares that are promised in each segment; None for none
-
-    promises_shares = True
-
-    @property
-    def fractions(self) -> Array:
-        """(arms,), (1,) or (lanes, arms), the promised shares."""
-        return self.promised.fractions
-
-    @property
-    def caps(self) -> Array:
-        """(arms,) or (1,), the caps."""
-        return self.promised.caps
-
-    @property
-    def groups(self) -> tuple[Group, ...]:
-        """The groups that are promised shares."""
-        return self.promised.groups
 
     def to_json(self) -> dict[str, Any]:
         """Plain JSON values; null for a number without end."""
@@ -112,7 +94,7 @@ class Books:
         """Settle what is owed where promises are others from the next round on."""
         everyone, running = np.ones(self._state.arms, dtype=bool), self._running
         active = everyone, everyone
-        found = settle(self.page, page, self._state, active, page.terms, self._waiting, page.most)
+        found = settle(self.page.promised, page.promised, self._state, active, page.terms, self._waiting, page.most)
         shares = found.shares
         assert shares is not None
         ended = shares.changed & running
@@ -129,14 +111,14 @@ class Books:
 
     def bound(self, place: int, arms: Sequence[int], cap: bool) -> tuple[Array, Array, Array]:
         """As `shares`, of a promise to a group, or to an arm after the groups, since it began: (lanes, 1), and (1,)."""
-        kind, groups = (1 if cap else 0), len(self.page.groups)
+        kind, groups = (1 if cap else 0), len(self.page.promised.groups)
         line, at = (self.lines()[2 + kind], place) if place < groups else (self.lines()[kind], arms[0])
         paid, missing = line.plays[:, [at]], line.missing[:, [at]]
         return paid + (-missing if cap else missing), paid, line.rounds[:, at].max(keepdims=True)
 
     def lines(self) -> tuple[Line, ...]:
         """What was promised of each kind: shares and caps of arms, then shares and caps of groups."""
-        state, caps, groups = self._state, self.page.caps, self.page.groups
+        state, caps, groups = self._state, self.page.promised.caps, self.page.promised.groups
         bounds, of_groups = state.fairness, state.tally.pulls @ membership(groups, state.arms)
         floors, ceilings = floors_of(groups), caps_of(groups)
         limited = np.array([group["at_most"] is not None for group in groups], dtype=bool)
@@ -152,7 +134,7 @@ class Books:
         return self._shares().missing
 
     def _shares(self) -> Line:
-        return self._line(self._state.begun, self.page.fractions, self._running, self._state.tally.pulls)
+        return self._line(self._state.begun, self.page.promised.fractions, self._running, self._state.tally.pulls)
 
     def _line(self, accounts: Accounts, shares: Array, promised: Mask, plays: Array, sign: float = 1.0) -> Line:
         running = sign * accounts.owed(shares, self._state.round, plays)
@@ -161,4 +143,4 @@ class Books:
 
     @property
     def _running(self) -> Mask:
-        return np.broadcast_to(self.page.fractions > 0.0, self._paid.shape)
+        return np.broadcast_to(self.page.promised.fractions > 0.0, self._paid.shape)

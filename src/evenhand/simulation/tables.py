@@ -142,7 +142,7 @@ class ResultTables:
             _, lanes, arms = result.pulls.shape
             shares, pages = self.promised[label], pages_of(self.information, label)
             if pages:
-                shares = np.array([np.atleast_2d(page.fractions) for page in in_force(pages, self.rounds)])
+                shares = np.array([np.atleast_2d(page.promised.fractions) for page in in_force(pages, self.rounds)])
             promised = np.nan if shares is None else np.broadcast_to(shares, result.pulls.shape).ravel()
             round = np.repeat(self.rounds, lanes * arms)
             return {

@@ -149,7 +149,7 @@ def cases_of(results: ResultTables, label: str) -> list[Case]:
     rounds, plays, books = float(results.rounds[-1]), result.pulls[-1].astype(float), books_of(results, label)
     cases: list[Case] = []
     if shares is not None:
-        promised = _each(shares if books is None else books.page.fractions, result)
+        promised = _each(shares if books is None else books.page.promised.fractions, result)
         due, paid, lasted = promised * rounds, plays, np.full(len(results.names), rounds)
         if books is not None:
             due, paid, lasted = books.shares()
