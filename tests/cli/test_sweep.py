@@ -108,6 +108,19 @@ def test_a_failure_is_reported_after_the_rest(study: Path, capsys: pytest.Captur
     assert "failed: eta_fucb, eta = -1: " in capsys.readouterr().out
 
 
+def test_faults_of_a_unit_stand_below_it(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    study.write_text(
+        STUDY.replace("ETAS", "[1]").replace('"bernoulli"', '"bernouli"').replace('"ucb1"', '"nowhere:make"')
+    )
+    assert run(["sweep", "study.toml"]) == 2
+    said = (
+        "environment.rewards: unknown kind 'bernouli'; did you mean 'bernoulli'?\n    policies[0]: there is no module"
+    )
+    assert said in capsys.readouterr().err
+    assert run(["sweep", "status", "sweep"]) == 0
+    assert said in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

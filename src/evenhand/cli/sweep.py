@@ -115,7 +115,7 @@ def status(folder: OutOfSweep, as_json: AsJson = False) -> None:
     print(f"{number_of(found.settings, 'setting')}, {units} of work (a policy in a setting)")
     print(f"{found.finished:,} finished, {len(found.failed):,} failed, {found.missing:,} to be run")
     for facts in found.failed.values():
-        print(f"failed: {facts['policy']}, {facts['setting']}: {facts['error']}")
+        print(f"failed: {_said_of(facts)}")
     if found.other:
         print(f"{number_of(found.other, 'result is', 'results are')} of settings that the study no longer has")
 
@@ -332,7 +332,12 @@ def _report_failures(results: SweepResults) -> None:
 
 def failed(said: str, units: Sequence[Mapping[str, str]], all_of_them: str = "") -> EvenhandError:
     """The error for units that failed, with the first five of them."""
-    lines = [said, *(f"  {facts['policy']}, {facts['setting']}: {facts['error']}" for facts in units[:5])]
+    lines = [said, *(f"  {_said_of(facts)}" for facts in units[:5])]
     if len(units) > 5:
         lines.append(f"  and {len(units) - 5:,} more{all_of_them}")
     return EvenhandError("\n".join(lines))
+
+
+def _said_of(facts: Mapping[str, str]) -> str:
+    """A unit that failed, with its faults, each after the first on a line of its own."""
+    return f"{facts['policy']}, {facts['setting']}: {facts['error']}".replace("\n", "\n    ")

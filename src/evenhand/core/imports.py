@@ -61,7 +61,7 @@ def is_installed(module: str, file: str | None) -> bool:
     )
 
 
-def raised_by_own(error: Exception) -> str | None:
+def raised_by_own(error: BaseException) -> str | None:
     """What the user's own code raised, and where; None if there is none in the traceback."""
     for frame, line in walk_tb(error.__traceback__):
         code, module = frame.f_code, frame.f_globals.get("__name__", "")

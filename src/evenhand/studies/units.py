@@ -170,14 +170,14 @@ def _run(setup: Setup, labels: Sequence[str]) -> list[Result]:
     try:
         results = run_setup(setup, progress=False)
         return [packed(results, *pair) for pair in zip(results.policies, labels, strict=True)]
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if len(labels) == 1:
             return [_failure(error)]
         alone = (({label: policy}, label) for label, policy in zip(labels, setup.policies.values(), strict=True))
         return [result for policies, label in alone for result in _run(evolve(setup, policies=policies), [label])]
 
 
-def _failure(error: Exception) -> Failure:
+def _failure(error: BaseException) -> Failure:
     if isinstance(error, EvenhandError):
         return Failure(str(error))
     if isinstance(error, MemoryError):
