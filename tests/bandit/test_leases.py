@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from evenhand.bandit import Bandit, lease_rounds
-from evenhand.bandit.lease_rounds import LeaseError
+from evenhand.bandit.lease_reports import LeaseError
 from evenhand.bandit.leases import golden_step
 from evenhand.bandit.pending import RewardError
 from evenhand.changes import Promise

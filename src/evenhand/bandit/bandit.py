@@ -301,8 +301,7 @@ class Bandit:
         """
         from evenhand.bandit import lease_rounds
 
-        at = clock(now)
-        received.close(self._record, at)
+        received.close(self._record, at := clock(now))
         return lease_rounds.lease(self._record, decisions, seconds, available, units, at)[0]
 
     def report(
@@ -343,11 +342,10 @@ class Bandit:
             >>> bandit.report(lease.id, played=2, finished=True).returned
             True
         """
-        from evenhand.bandit import lease_rounds
+        from evenhand.bandit import lease_reports
 
-        at = clock(now)
-        received.close(self._record, at)
-        return lease_rounds.report(self._record, lease, played, rewards or {}, columns, finished, at)[0]
+        received.close(self._record, at := clock(now))
+        return lease_reports.report(self._record, lease, played, rewards or {}, columns, finished, at)[0]
 
     # --- evidence from elsewhere --------------------------------------------------------------------------------------
 

@@ -140,11 +140,10 @@ class Lease:
         known[inside] = self.rewards[positions[inside]][self.arms_of(positions[inside]) == place]
         return known
 
-    def fill(self, place: int, some: Mapping[str, Sequence[object]]) -> None:
+    def fill(self, place: int, positions: Places, rewards: Array) -> None:
         """Write rewards of an arm at some positions into the table."""
-        positions = np.array(some["positions"], dtype=np.int64)
         rows, columns = (self.arms_of(positions) == place).nonzero()
-        self.rewards[positions[rows], columns] = np.array(some["values"], dtype=float)
+        self.rewards[positions[rows], columns] = rewards
 
     def _report(self, position: int) -> Report:
         return next(report for report in self.reports if position < report.until)

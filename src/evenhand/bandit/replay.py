@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from evenhand.bandit import changes, decisions, lease_rounds, rewards
+from evenhand.bandit import changes, decisions, lease_reports, lease_rounds, rewards
 from evenhand.bandit.ledger import BEHIND, Promised, Stated, holder_of
 from evenhand.bandit.propensities import copied
 from evenhand.bandit.record import Record
@@ -128,10 +128,10 @@ def replay_expiry(
         if entry is None or not record.pending.is_waiting(entry.round) or missing != list(arms):
             raise StateError(f"decision {name} does not wait for rewards of {', '.join(arms)}")
     for id, until in (leases or {}).items():
-        if not lease_rounds.found(record, id).closed < until <= lease_rounds.found(record, id).played:
+        if not lease_reports.found(record, id).closed < until <= lease_reports.found(record, id).played:
             raise StateError(f"lease {id} has no {until} rounds that wait for rewards")
     for id in returned:
-        if not lease_rounds.found(record, id).open:
+        if not lease_reports.found(record, id).open:
             raise StateError(f"lease {id} has no rounds that could be returned")
     if record.missing == "zero":
         _check_features(record, [int(id) for id in closed], unlearned)
@@ -166,15 +166,15 @@ def replay_lease(record: Record, round: int, facts: Mapping[str, Any], now: floa
 
 def replay_report(record: Record, id: str, facts: Mapping[str, Any], now: float) -> None:
     """Record a report of a lease of a log."""
-    lease = lease_rounds.found(record, id)
+    lease = lease_reports.found(record, id)
     if facts["played"] < lease.played or facts["played"] > (lease.played if lease.returned else lease.size):
         raise StateError(f"lease {id} has {lease.played} rounds that were reported, not up to {facts['played']}")
     if len(facts.get("columns", ())) != (0 if lease.salt is None else facts["played"] - lease.played):
         raise StateError(f"lease {id} has other columns")
-    lease_rounds.check_recorded(record, lease, facts)
+    lease_reports.check_recorded(record, lease, facts)
     if facts["finished"] and lease.size <= facts["played"]:
         raise StateError(f"lease {id} has no rounds that could be returned")
-    lease_rounds.record_report(record, lease, facts, now, recorded_slots(record))
+    lease_reports.record_report(record, lease, facts, now, recorded_slots(record))
 
 
 def replay_change(record: Record, change: ChangeRecord, now: float, key: str = "") -> None:

@@ -173,9 +173,9 @@ def close(record: Record, now: float) -> dict[str, Any]:
     if not record.due(now):
         return {"closed": {}}
     facts: dict[str, Any] = {"closed": record.pending.overdue(now)}
-    from evenhand.bandit import lease_rounds  # not before there is a lease or a window
+    from evenhand.bandit import lease_reports  # not before there is a lease or a window
 
-    leases = lease_rounds.overdue(record, now)
+    leases = lease_reports.overdue(record, now)
     returned = [str(lease.first) for lease in record.leases.values() if lease.open and lease.report_by <= now]
     facts |= {"leases": leases} if leases else {}
     facts |= {"returned": returned} if returned else {}
@@ -189,11 +189,11 @@ def close(record: Record, now: float) -> dict[str, Any]:
 def record_expiry(record: Record, facts: Mapping[str, Any], given: Container[str] = ()) -> None:
     """Record what `close` found, whether just now or by a log."""
     record_closed(record, facts["closed"], given, facts.get("unlearned", ()))
-    from evenhand.bandit import lease_rounds
+    from evenhand.bandit import lease_reports
 
-    lease_rounds.record_closed(record, facts.get("leases", {}), given)
+    lease_reports.record_closed(record, facts.get("leases", {}), given)
     for id in facts.get("returned", ()):
-        lease_rounds.record_return(record, lease_rounds.found(record, id))
+        lease_reports.record_return(record, lease_reports.found(record, id))
 
 
 def _count_missing(record: Record, place: int, counting: Counting, late: bool = False) -> None:

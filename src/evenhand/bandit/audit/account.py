@@ -75,19 +75,15 @@ class Account:
         self.bounds = bounds_of(record)  # a line for each group, and for each arm with a cap
 
         within = (line for line in self.bounds if line.kind == "segment")
-        #: By promise, in segments.
-        self.owed_within = {in_segment(line.name, line.segment): line.owed for line in within}
-
+        self.owed_within = {in_segment(line.name, line.segment): line.owed for line in within}  # by promise
         ended = (entry for entry in record.ledger.entries if entry.kind == "segment" and entry.share)
         self.ended_within = {entry.holder for entry in ended}  # arms in segments that were promised something before
         self.waiting_within = dict(waiting_of(record)) if self.keeping.keeps == "count" else {}  # for a next promise
-
         segments = self.segments = record.segments if record.segments is not None and record.segments.promised else None
         #: Why promises by segment and for all rounds cannot be kept together, or on which frequencies that rests.
         self.fault_within = "" if segments is None else segments.fault(segments.shares, policy, self.active)
         self.doubts = [] if record.contexts is None else record.contexts.doubts(self.round)  # of features
         self.premise_within = "" if segments is None or self.fault_within else segments.premise(policy, self.active)
-
         self.segmented = "" if record.segments is None else record.segments.feature
         self.missed = counts.missed  # rounds in which an arm was not available
         self.seen: Array = state.round - record.returned - counts.added  # rounds that an arm has been there for

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from evenhand.bandit.audit.costing import cost_of, deserved_shares
 from evenhand.bandit.audit.delays import summarise
 from evenhand.bandit.audit.faults import fault_of, leading
 from evenhand.bandit.audit.health import furthest, health_of, standing
-from evenhand.bandit.audit.judged import judged, verdict
+from evenhand.bandit.audit.judged import Judged, judged, verdict
 from evenhand.bandit.audit.sentences import reasons
 from evenhand.bandit.ledger import PLAY
 from evenhand.core import validate
@@ -42,9 +42,7 @@ def audit(account: Account, limit: int | None, now: float) -> Audit:
         places = leading([-account.deficits, -plays], validate.whole("limit", limit))
     trust, warnings = trusted(account)
     promised, fault, found = _promised(account), fault_of(account) or account.fault_within, judged(account)
-    lines = _lines(account, places, trust, promised, found.words())
-    for line, reason in zip(lines, reasons(lines, account, found), strict=True):
-        line.reason = reason
+    lines = _lines(account, places, trust, promised, found)
     owing = furthest(account)
     return Audit(
         algorithm=account.algorithm,
@@ -77,33 +75,39 @@ def audit(account: Account, limit: int | None, now: float) -> Audit:
     )
 
 
-def _lines(
-    account: Account,
-    places: Places,
-    trust: Mask,
-    promised: Array | None,
-    words: Sequence[tuple[str | None, str | None]],
-) -> tuple[Line, ...]:
+def _lines(account: Account, places: Places, trust: Mask, promised: Array | None, found: Judged) -> tuple[Line, ...]:
     """The lines of some arms, made column by column, which is fast for many arms."""
-    round, slowly = account.round, catch_up(account, recent(account))[places]
-    pulls, since = account.pulls[places], account.since[places]
-    rounds, plays = round - since, pulls - account.plays_before[places]
-    low_share, high_share = mean_interval(plays, plays, rounds)
-    estimate, low, high = account.means(places)
-    none = [None] * len(places)
+
+    words = found.words()
+
+    def some(values: Any, listed: Callable[[Array], list[Any]] = np.ndarray.tolist) -> list[Any]:
+        return [None] * len(places) if values is None else listed(values[places])
+
     columns: dict[str, Iterable[Any]] = {
         "arm": [account.names[place] for place in places.tolist()],
-        "retired": np.logical_not(account.active[places]).tolist(),
-        "promised": none if promised is None else promised[places].tolist(),
+        "retired": some(np.logical_not(account.active)),
+        "promised": some(promised),
         "verdict": [words[place][0] for place in places.tolist()],
         "standing": [words[place][1] for place in places.tolist()],
-        "trusted": trust[places].tolist(),
-        "counted": none if account.counted is None else account.counted[places].tolist(),
-        "changes": none if account.changes is None else _whole(account.changes[places]),
-        "score": none if account.scores is None else _or_none(account.scores[places]),
+        "trusted": some(trust),
+        "counted": some(account.counted),
+        "changes": some(account.changes, _whole),
+        "score": some(account.scores, _or_none),
         "reason": [""] * len(places),  # which follows from the others
-        "catch_up_rounds": [int(rounds) if math.isfinite(rounds) else None for rounds in slowly.tolist()],
     }
+    for name, part in account.balance._asdict().items():  # but for numbers of promises and plays in billionths
+        columns[name] = some(part if name in ("promises", "paid") else part / PLAY)
+    columns |= _figures(account, places)
+    lines = tuple(Line(*row) for row in zip(*(columns[name] for name in COLUMNS), strict=True))
+    for line, reason in zip(lines, reasons(lines, account, found), strict=True):
+        line.reason = reason
+    return lines
+
+
+def _figures(account: Account, places: Places) -> dict[str, Iterable[Any]]:
+    """The columns of counts and other numbers."""
+    pulls, since, slowly = account.pulls[places], account.since[places], catch_up(account, recent(account))[places]
+    rounds, plays = account.round - since, pulls - account.plays_before[places]
     counts = {
         "since": account.opened[places],
         "rounds": rounds,
@@ -113,22 +117,17 @@ def _lines(
     }
     numbers = {
         "share": _ratio(plays, rounds),
-        "low_share": low_share,
-        "high_share": high_share,
+        **dict(zip(("low_share", "high_share"), mean_interval(plays, plays, rounds), strict=True)),
         "deficit": account.deficits[places],
         "worst": account.worst[places],
         "available": _ratio(account.seen[places] - account.missed[places], account.seen[places]),
-        "estimate": estimate,
-        "low": low,
-        "high": high,
+        **dict(zip(("estimate", "low", "high"), account.means(places), strict=True)),
         "learned_mean": _ratio(account.learned_sums[places], account.learned_plays[places]),
         "catch_up_seconds": np.where(np.isfinite(slowly), slowly, np.nan) * (account.pace or math.nan),
     }
-    for name, part in account.balance._asdict().items():  # but for numbers of promises and plays in billionths
-        columns[name] = (part if name in ("promises", "paid") else part / PLAY)[places].tolist()
-    columns |= {name: _whole(part) for name, part in counts.items()}
+    columns: dict[str, Iterable[Any]] = {name: _whole(part) for name, part in counts.items()}
     columns |= {name: _or_none(part) for name, part in numbers.items()}
-    return tuple(Line(*row) for row in zip(*(columns[name] for name in COLUMNS), strict=True))
+    return columns | {"catch_up_rounds": [int(one) if math.isfinite(one) else None for one in slowly.tolist()]}
 
 
 def _whole(numbers: Array) -> list[int]:

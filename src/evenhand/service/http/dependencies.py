@@ -25,6 +25,7 @@ from evenhand.service.http.service import Service
 from evenhand.service.json import InvalidJson, parse_json
 from evenhand.service.priority import LONG, PRIORITY
 
+ALL, ONE = "/v1/allocations", "/v1/allocations/{name}"  # the paths of allocations
 IS_NAME, IS_KEY = re.compile(ALLOCATION).fullmatch, re.compile(IDEMPOTENCY_KEY).fullmatch
 ALWAYS = ("unauthenticated", "forbidden", "too_many_requests", "internal", "unavailable")  # errors of routes with a key
 BODY = ("too_large", "unsupported_media_type", "invalid")  # errors of routes with a body

@@ -21,7 +21,7 @@ from evenhand.bandit.audit.report import report
 from evenhand.messages.answers import LOG_TYPES
 from evenhand.messages.audit import Audit
 from evenhand.messages.lines import COLUMNS, VALUES
-from evenhand.service.http.dependencies import Endpoint, KeyRoute, Name, Reader, Services, route, text
+from evenhand.service.http.dependencies import ONE, Endpoint, KeyRoute, Name, Reader, Services, route, text
 from evenhand.service.http.limits import LogDownload
 from evenhand.service.store import ReadAudit
 from evenhand.service.store.export import FORMULA, LogLimits, stream_log
@@ -38,8 +38,7 @@ router = APIRouter(route_class=KeyRoute, generate_unique_id_function=lambda rout
 
 def _downloads(file: str, what: str, media_type: str) -> Callable[[Endpoint], Endpoint]:
     """A route that answers with a file about an allocation."""
-    path, also = f"/v1/allocations/{{name}}/{file}", text(what, media_type)
-    return route(router.get, path, "results", None, also=also, response_class=Response)
+    return route(router.get, f"{ONE}/{file}", "results", None, also=text(what, media_type), response_class=Response)
 
 
 @_downloads("audit.csv", "a row per arm", CSV)
@@ -108,7 +107,7 @@ def as_svg(audit: Audit) -> bytes:
 
 @route(
     router.get,
-    "/v1/allocations/{name}/log",
+    ONE + "/log",
     "results",
     None,
     "too_large",

@@ -22,6 +22,8 @@ from evenhand.messages.rules import MONTH, SHARES
 from evenhand.service import store
 from evenhand.service.http.deliveries import check_registered
 from evenhand.service.http.dependencies import (
+    ALL,
+    ONE,
     Administrator,
     Anyone,
     ArmPath,
@@ -51,6 +53,7 @@ TAGS = [
     {"name": "webhooks", "description": "Addresses to which events are sent."},
     {"name": "server", "description": "The access of a key, the health of the server, and its metrics."},
 ]
+EXISTS = "it exists with the same settings; with `dry_run` what would be created"
 INFINITY = {"inf": math.inf, "-inf": -math.inf}  # JSON has no numbers for them
 READY_TIMEOUT = 2.0  # seconds within which the database must answer
 PAGE, MAX_PAGE = 100, 1000  # entries of a page
@@ -71,7 +74,7 @@ Cursor = Annotated[str | None, Query(max_length=1000, description="`next` of the
 # First, as routes are matched in order and these are requested most.
 
 
-@route(direct.post, "/v1/allocations/{name}/decisions", "rounds", answers.Decisions, "closed")
+@route(direct.post, ONE + "/decisions", "rounds", answers.Decisions, "closed")
 async def decide(caller: Decider, service: Services, name: Name, message: DecisionRequest, once: Once) -> Response:
     """Decide which arms play in the next rounds.
 
@@ -90,13 +93,13 @@ async def decide(caller: Decider, service: Services, name: Name, message: Decisi
     return JsonResponse(await service.run(name, command))
 
 
-@route(router.get, "/v1/allocations/{name}/decisions/{id}", "rounds", answers.DecisionOutcome, "unknown_decision")
+@route(router.get, ONE + "/decisions/{id}", "rounds", answers.DecisionOutcome, "unknown_decision")
 async def decision(caller: Reader, service: Services, name: Name, id: str) -> Response:
     """Show a decision: who could play, who played, and what came of it."""
     return JsonResponse(await service.run(name, store.ReadDecision(id)))
 
 
-@route(direct.post, "/v1/allocations/{name}/rewards", "rounds", answers.RewardResults)
+@route(direct.post, ONE + "/rewards", "rounds", answers.RewardResults)
 async def reward(
     caller: Rewarder, service: Services, name: Name, message: requests.RewardRequest, once: Once
 ) -> Response:
@@ -112,7 +115,7 @@ async def reward(
     return JsonResponse(await service.run(name, store.Reward(rewards, **once)))
 
 
-@route(router.post, "/v1/allocations/{name}/leases", "rounds", answers.Lease, "closed")
+@route(router.post, ONE + "/leases", "rounds", answers.Lease, "closed")
 async def lease(caller: Decider, service: Services, name: Name, message: requests.LeaseRequest, once: Once) -> Response:
     """Lease the next rounds: you decide them yourself, without asking again.
 
@@ -126,13 +129,7 @@ async def lease(caller: Decider, service: Services, name: Name, message: request
 
 
 @route(
-    router.post,
-    "/v1/allocations/{name}/leases/{id}/reports",
-    "rounds",
-    answers.LeaseReport,
-    "unknown_lease",
-    "lease_over",
-    "conflict",
+    router.post, ONE + "/leases/{id}/reports", "rounds", answers.LeaseReport, "unknown_lease", "lease_over", "conflict"
 )
 async def report(
     caller: Decider, service: Services, name: Name, id: str, message: requests.ReportRequest, once: Once
@@ -152,7 +149,7 @@ async def report(
     return JsonResponse(await service.run(name, command))
 
 
-@route(router.post, "/v1/allocations/{name}/totals", "rounds", answers.TotalResult, "conflict")
+@route(router.post, ONE + "/totals", "rounds", answers.TotalResult, "conflict")
 async def total(
     caller: Rewarder, service: Services, name: Name, message: requests.TotalRequest, once: Once
 ) -> Response:
@@ -168,19 +165,14 @@ async def total(
 
 @route(
     router.post,
-    "/v1/allocations",
+    ALL,
     "allocations",
     answers.Allocation,
     "infeasible",
     "conflict",
     "unknown_allocation",
     status_code=201,
-    also={
-        200: {
-            "model": answers.Allocation | answers.Plan,
-            "description": "it exists with the same settings; with `dry_run` what would be created",
-        }
-    },
+    also={200: {"model": answers.Allocation | answers.Plan, "description": EXISTS}},
 )
 async def create(
     caller: Administrator, service: Services, message: requests.AllocationRequest, dry_run: DryRun = False
@@ -225,7 +217,7 @@ async def _planned(plan: answers.Plan) -> Response:
     return Response(await run_in_threadpool(encode_by_pieces, plan, "arms"), media_type="application/json")
 
 
-@route(router.get, "/v1/allocations", "allocations", answers.Allocations)
+@route(router.get, ALL, "allocations", answers.Allocations)
 async def allocations(
     caller: Reader,
     service: Services,
@@ -240,7 +232,7 @@ async def allocations(
     return JsonResponse(listed)
 
 
-@route(router.get, "/v1/allocations/{name}", "allocations", answers.Allocation)
+@route(router.get, ONE, "allocations", answers.Allocation)
 async def describe(caller: Reader, service: Services, name: Name) -> Response:
     """Describe an allocation: its settings and its current round."""
     return JsonResponse(await service.run(name, store.Describe()))
@@ -253,7 +245,7 @@ Version = Annotated[
 
 @route(
     router.post,
-    "/v1/allocations/{name}/changes",
+    ONE + "/changes",
     "allocations",
     answers.ChangeResult | answers.Plan,
     "unknown_arm",
@@ -281,7 +273,7 @@ async def change(
     return await _planned(result) if dry_run else JsonResponse(result)
 
 
-@route(router.get, "/v1/allocations/{name}/arms", "allocations", answers.Arms)
+@route(router.get, ONE + "/arms", "allocations", answers.Arms)
 async def arms(caller: Reader, service: Services, name: Name, limit: Limit = PAGE, cursor: Cursor = None) -> Response:
     """List the arms of an allocation, in their order."""
     return JsonResponse(await service.run(name, store.ReadArms(limit, cursor)))
@@ -289,7 +281,7 @@ async def arms(caller: Reader, service: Services, name: Name, limit: Limit = PAG
 
 @route(
     router.put,
-    "/v1/allocations/{name}/arms/{arm:path}",
+    ONE + "/arms/{arm:path}",
     "allocations",
     answers.ChangeResult,
     "conflict",
@@ -306,7 +298,7 @@ async def add(
     return JsonResponse(result, 201 if result.changed else 200)
 
 
-@route(router.delete, "/v1/allocations/{name}/arms/{arm:path}", "allocations", answers.ChangeResult, "unknown_arm")
+@route(router.delete, ONE + "/arms/{arm:path}", "allocations", answers.ChangeResult, "unknown_arm")
 async def erase_arm(caller: Administrator, service: Services, name: Name, arm: ArmPath, once: Once) -> Response:
     """Erase the name of an arm, as the change `erase`: the arm is retired, and called `erased-3` or so.
 
@@ -321,7 +313,7 @@ async def erase_arm(caller: Administrator, service: Services, name: Name, arm: A
 UNCHANGED: Responses = {304: {"description": "nothing has happened since the answer with that ETag"}}
 
 
-@route(router.get, "/v1/allocations/{name}/audit", "results", Audit, also=UNCHANGED)
+@route(router.get, ONE + "/audit", "results", Audit, also=UNCHANGED)
 async def audit(
     caller: Reader,
     service: Services,
@@ -346,7 +338,7 @@ async def audit(
 INSIDE: dict[str, Any] = {"exclusiveMinimum": 0.0, "exclusiveMaximum": 1.0}  # which the bandit checks, and says why
 
 
-@route(router.get, "/v1/allocations/{name}/differences", "results", answers.Differences)
+@route(router.get, ONE + "/differences", "results", answers.Differences)
 async def differences(
     caller: Reader,
     service: Services,
@@ -369,7 +361,7 @@ async def differences(
     return JsonResponse(await service.run(name, store.ReadDifferences(control, of, month, assume, confidence)))
 
 
-@route(router.get, "/v1/allocations/{name}/stopping", "results", answers.Stopping)
+@route(router.get, ONE + "/stopping", "results", answers.Stopping)
 async def stopping(
     caller: Reader,
     service: Services,
@@ -394,7 +386,7 @@ async def stopping(
     return JsonResponse(await service.run(name, store.ReadStopping(delta, epsilon, best)))
 
 
-@route(router.get, "/v1/allocations/{name}/price", "results", Price)
+@route(router.get, ONE + "/price", "results", Price)
 async def price(
     caller: Reader,
     service: Services,
@@ -413,7 +405,7 @@ async def price(
     return JsonResponse(await service.run(name, store.ReadPrice(shares)))
 
 
-@route(router.get, "/v1/allocations/{name}/events", "results", answers.Events)
+@route(router.get, ONE + "/events", "results", answers.Events)
 async def events(
     caller: Reader,
     service: Services,
@@ -425,7 +417,7 @@ async def events(
     return JsonResponse(await run_in_threadpool(read_event_page, service.store.database, name, after, limit))
 
 
-@route(router.post, "/v1/allocations/{name}/webhooks", "webhooks", answers.Webhook, "too_large", status_code=201)
+@route(router.post, ONE + "/webhooks", "webhooks", answers.Webhook, "too_large", status_code=201)
 async def add_webhook(
     caller: Administrator, service: Services, name: Name, message: requests.WebhookRequest
 ) -> Response:
@@ -438,13 +430,13 @@ async def add_webhook(
     return JsonResponse(await run_in_threadpool(add), 201)
 
 
-@route(router.get, "/v1/allocations/{name}/webhooks", "webhooks", answers.Webhooks)
+@route(router.get, ONE + "/webhooks", "webhooks", answers.Webhooks)
 async def webhooks(caller: Administrator, service: Services, name: Name) -> Response:
     """List the addresses to which events are sent, how far each is, what is wrong with it, and its last deliveries."""
     return JsonResponse(await run_in_threadpool(service.webhooks.listed, name))
 
 
-@route(router.delete, "/v1/allocations/{name}/webhooks/{id}", "webhooks", answers.Webhook, "unknown_webhook")
+@route(router.delete, ONE + "/webhooks/{id}", "webhooks", answers.Webhook, "unknown_webhook")
 async def remove_webhook(
     caller: Administrator,
     service: Services,

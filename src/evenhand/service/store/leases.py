@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from evenhand.bandit import lease_rounds
+from evenhand.bandit import lease_reports, lease_rounds
 from evenhand.bandit.pending import RewardError
 from evenhand.core.errors import EvenhandError
 from evenhand.messages.answers import Lease, LeaseReport
@@ -87,10 +87,10 @@ class ReportLease(Command[LeaseReport]):
         """Take the report."""
         bandit = context.allocation.bandit
         try:
-            answer, facts = lease_rounds.report(
+            answer, facts = lease_reports.report(
                 bandit, self.lease, self.played, self.rewards, self.columns, self.finished, context.now
             )
-        except lease_rounds.LeaseError as error:
+        except lease_reports.LeaseError as error:
             raise REFUSED[error.status](str(error)) from None
         except RewardError as error:
             raise (Conflict if error.status == "conflict" else EvenhandError)(str(error)) from None

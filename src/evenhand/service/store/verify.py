@@ -287,9 +287,9 @@ def _events(connection: Connection, id: int, names: Sequence[str], after: int) -
 
 def _redecided(bandit: Record, event: Event) -> Iterator[str]:
     body = event.body
-    given: tuple[Any, Any] = {}, {}
+    given: tuple[Any, Any] = (None, None)
     if (contexts := bandit.contexts) is not None:
-        given = next((one.given(contexts) for one in event.features.values()), given)
+        given = next((one.given(contexts) for one in event.features.values()), ({}, {}))
     decision = decided_again(bandit, body.get("available"), body.get("silent", False), *given)
     arms = {bandit.names[place] for place in np.flatnonzero(decision.played).tolist()}
     if arms != set(body["arms"]):
