@@ -23,7 +23,7 @@ from evenhand.core.parts import part, rules_of
 from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback, Mask, Observation, Shape, State, Tally
 from evenhand.core.streams import among
 from evenhand.policy.evidence import Evidence, Received, as_evidence, shared_evidence
-from evenhand.policy.part import Around, Composition, PolicyPart, Traits, built
+from evenhand.policy.part import Around, Composition, PolicyPart, Traits, built, of_inner
 from evenhand.policy.prior import UNIFORM, Prior, as_prior, check_arms, shapes
 from evenhand.policy.rules import IndexRules
 
@@ -146,15 +146,8 @@ class AroundIndex(Around, Index):
         inner: Index = getattr(self, self.inside)
         return inner.rates
 
-    def products(self, arms: int, columns: tuple[int, int]) -> tuple[float, float]:
-        """Those of the inner index."""
-        inner: Index = getattr(self, self.inside)
-        return inner.products(arms, columns)
-
-    def expected(self, state: State, observation: Observation) -> Array | None:
-        """What the inner index expects."""
-        inner: Index = getattr(self, self.inside)
-        return inner.expected(state, observation)
+    products = of_inner(Index, "products")
+    expected = of_inner(Index, "expected")
 
 
 def as_index(value: Index | str | Mapping[str, object]) -> Index:

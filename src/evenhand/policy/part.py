@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
+from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
@@ -326,52 +327,31 @@ def built(slot: str, value: object, base: Callable[..., T], example: str) -> T:
     return found
 
 
+def of_inner(base: type, name: str) -> Any:
+    """A method of a part around another one, which is the inner part's."""
+
+    def asked(self: Around, *given: Any, **named: Any) -> Any:
+        return getattr(getattr(self, self.inside), name)(*given, **named)
+
+    return wraps(getattr(base, name))(asked)
+
+
 class Around(PolicyPart):
     """A part around another one of its slot, whose memory it uses; several inner parts share one memory."""
 
     __slots__ = ()
     inside: ClassVar[str]  # the field that holds the inner part
 
-    def start(self, shape: Shape) -> Any:
-        """What the inner part remembers."""
-        return getattr(self, self.inside).start(shape)
-
-    def after_decision(self, state: State, decision: Decision) -> None:
-        """Record who plays, by the inner part."""
-        getattr(self, self.inside).after_decision(state, decision)
-
-    def after_feedback(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
-        """Record what arrived, by the inner part."""
-        getattr(self, self.inside).after_feedback(state, feedback, rng)
-
-    def refuses(self, policy: Composition) -> str | None:
-        """What the inner part refuses."""
-        reason: str | None = getattr(self, self.inside).refuses(policy)
-        return reason
-
-    def grow(self, memory: Any, arms: int) -> Any:
-        """As the inner part does."""
-        return getattr(self, self.inside).grow(memory, arms)
-
-    def recolumn(self, memory: Any, columns: tuple[int, int], situation: Places, arms: Places) -> Any:
-        """As the inner part does."""
-        return getattr(self, self.inside).recolumn(memory, columns, situation, arms)
-
-    def begin(self, memory: Any, places: Places, carried: Array) -> Any:
-        """As the inner part does."""
-        return getattr(self, self.inside).begin(memory, places, carried)
-
-    def advance(self, memory: Any, plays: Array, rounds: float) -> Any:
-        """As the inner part does."""
-        return getattr(self, self.inside).advance(memory, plays, rounds)
-
-    def learn(self, memory: Any, plays: Array, sums: Array) -> Any:
-        """As the inner part does."""
-        return getattr(self, self.inside).learn(memory, plays, sums)
-
-    def learn_pulls(self, state: State, feedback: Feedback, rng: np.random.Generator) -> None:
-        """As the inner part does."""
-        getattr(self, self.inside).learn_pulls(state, feedback, rng)
+    start = of_inner(PolicyPart, "start")
+    after_decision = of_inner(PolicyPart, "after_decision")
+    after_feedback = of_inner(PolicyPart, "after_feedback")
+    refuses = of_inner(PolicyPart, "refuses")
+    grow = of_inner(PolicyPart, "grow")
+    recolumn = of_inner(PolicyPart, "recolumn")
+    begin = of_inner(PolicyPart, "begin")
+    advance = of_inner(PolicyPart, "advance")
+    learn = of_inner(PolicyPart, "learn")
+    learn_pulls = of_inner(PolicyPart, "learn_pulls")
 
 
 class Composition(Protocol):
