@@ -10,10 +10,10 @@ from typing import Any
 import attrs
 import pytest
 
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, frozen
 
 
-def drink(decorator: Callable[..., Any], **options: bool) -> type[Any]:
+def drink(decorator: Callable[..., Any], field: Callable[..., Any], **options: bool) -> type[Any]:
     """A class with fields of every kind."""
 
     @decorator(**options)
@@ -21,16 +21,16 @@ def drink(decorator: Callable[..., Any], **options: bool) -> type[Any]:
         """Of a shop."""
 
         name: str
-        price: float = attrs.field(default=2.0, converter=float)
+        price: float = field(default=2.0, converter=float)
         _cups: int = 1
-        note: str = attrs.field(default="", eq=False, repr=False)
+        note: str = field(default="", eq=False, repr=False)
 
     return Drink
 
 
 @pytest.mark.parametrize("options", [{}, {"eq": False}])
 def test_methods_do_as_those_of_attrs(options: dict[str, bool]) -> None:
-    own, theirs = drink(frozen, **options), drink(attrs.frozen, **options)
+    own, theirs = drink(frozen, field, **options), drink(attrs.frozen, attrs.field, **options)
     rows = [("tea",), ("tea", 2.0, 1, "hot"), ("tea", 3.0), ("coffee",)]
     for one in rows:
         assert repr(own(*one)) == repr(theirs(*one))

@@ -10,7 +10,7 @@ from threading import Barrier
 import attrs
 import pytest
 
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, frozen
 from evenhand.core.parts import HOMES, kinds
 
 
@@ -31,8 +31,8 @@ class Base(ABC):
 class Filled(Base):
     """With fields of these names."""
 
-    given: float = attrs.field(default=2.0)
-    needed: float = attrs.field(default=3.0)  # type: ignore[assignment]
+    given: float = field(default=2.0)
+    needed: float = field(default=3.0)  # type: ignore[assignment]
 
 
 def test_a_field_stands_before_a_member_of_a_base() -> None:
@@ -60,7 +60,7 @@ def test_threads_that_make_the_first_of_a_class_each_have_one() -> None:
                     "Fresh",
                     (Base,),
                     {"__annotations__": {"given": "float", "needed": "float"}}
-                    | {"given": attrs.field(default=2.0), "needed": attrs.field(default=3.0)},
+                    | {"given": field(default=2.0), "needed": field(default=3.0)},
                 )
             )
             assert [*threads.map(make, [fresh] * 8)] == [5.0] * 8

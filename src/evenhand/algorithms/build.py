@@ -10,11 +10,11 @@ from types import FunctionType
 from typing import Any, TypeAlias
 
 import numpy as np
-from attrs import field, frozen
 
 from evenhand.algorithms.registry import Algorithm, find
 from evenhand.core import validate
 from evenhand.core.errors import ConfigurationError, EvenhandError, Faults, nearest, shown
+from evenhand.core.frozen import field, frozen
 from evenhand.core.imports import import_object
 from evenhand.core.parts import build, class_of, kinds, parameters_of, several
 from evenhand.core.state import Array

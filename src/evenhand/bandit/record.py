@@ -8,7 +8,6 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-import attrs
 import numpy as np
 
 from evenhand.bandit.arguments import RewardRange, as_plain, by_arm, from_plain
@@ -22,6 +21,7 @@ from evenhand.bandit.scores import Scores
 from evenhand.core import validate
 from evenhand.core.cohorts import Answers
 from evenhand.core.errors import EvenhandError, Path
+from evenhand.core.frozen import fields
 from evenhand.core.parts import Part, plain
 from evenhand.core.state import Array, Feedback, Mask, State, Unit, each_array, unkept
 from evenhand.messages.changes import VALUES
@@ -416,7 +416,7 @@ def _table_of(policy: Policy, parameters: Mapping[str, object]) -> dict[str, Any
                 "safely from a file nor followed by replay: use LinUCB, LinTS or LogisticTS here"
             )
     table: dict[str, Any] = {"name": policy.name} if policy.name else {}
-    for slot in attrs.fields(Policy):
+    for slot in fields(Policy):
         part = getattr(policy, slot.name)
         if slot.name in SLOTS and (slot.name == "index" or as_plain(slot.name, part) != plain(slot.default)):
             table[slot.name] = part

@@ -54,13 +54,10 @@ def _of(slot: str) -> list[dict[str, Any]]:
     """The kinds of a slot: name, summary, and the default of each parameter as text; null where it is required."""
     import inspect
 
-    from attrs import NOTHING
-
     from evenhand.core import parts
 
     def default(parameter: Any) -> str | None:
-        value = getattr(parameter.default, "factory", parameter.default)
-        return None if value is NOTHING else str(getattr(value, "__name__", value))
+        return None if parameter.required else str(getattr(parameter.default, "__name__", parameter.default))
 
     return [
         {

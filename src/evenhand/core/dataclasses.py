@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, NoReturn, dataclass_transform
 
 from .aside import aside
-from .late import fields_of, late
+from .late import fields_of, late, twin
 
 NAMES = ("__dataclass_fields__", "__dataclass_params__", "__init__", "__match_args__", "__repr__")
 
@@ -29,7 +29,8 @@ def dataclass(cls: Any = None, *, frozen: bool = False, slots: bool = False, eq:
             delattr(cls, name) if value.default is dataclasses.MISSING else setattr(cls, name, value.default)
     compared = ("__eq__", "__hash__") if frozen else ("__eq__",)
     names = (*NAMES, *compared) if eq else NAMES
-    late(cls, body, dataclasses.dataclass(frozen=frozen, eq=eq), names)
+    made = dataclasses.dataclass(frozen=frozen, eq=eq)
+    late(cls, body, lambda: made(twin(cls, body, names)), names)
     if eq and not frozen:
         cls.__hash__ = None
     if frozen:

@@ -5,7 +5,7 @@ To compile them takes a quarter of a millisecond a class, 20 ms of `import Bandi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from .aside import aside
@@ -20,19 +20,25 @@ def fields_of(cls: type) -> list[str]:
 
 
 @aside
-def late(cls: type, body: dict[str, Any], decorator: Callable[[type], type], names: Collection[str]) -> None:
-    """Let a class with such a body have what a decorator makes, as soon as one of the names is asked for."""
-    seen = {one: value for one, value in body.items() if one in SEEN or one in names or one in body["__annotations__"]}
+def late(cls: type, body: Mapping[str, Any], make: Callable[[], Any], names: Collection[str]) -> None:
+    """Let a class with such a body have members of what is made as soon as one of their names is asked for."""
 
-    def make() -> None:
-        twin = decorator(type(cls)(cls.__name__, cls.__bases__, {**seen, "__qualname__": cls.__qualname__}))
+    def replace() -> None:
+        made = make()
         for name, value in list(vars(cls).items()):
-            if isinstance(value, _Late):
-                setattr(cls, name, value.change(getattr(twin, name)))
+            if isinstance(value, _Late) and value.make is replace:
+                setattr(cls, name, value.change(getattr(made, name)))
 
     for name in names:
         if name not in body:
-            setattr(cls, name, _Late(name, make))
+            setattr(cls, name, _Late(name, replace))
+
+
+@aside
+def twin(cls: type, body: Mapping[str, Any], names: Collection[str] = ()) -> type:
+    """A class with the fields of another one, for a decorator that makes methods with such names."""
+    seen = {one: value for one, value in body.items() if one in SEEN or one in names or one in body["__annotations__"]}
+    return type(cls)(cls.__name__, cls.__bases__, {**seen, "__qualname__": cls.__qualname__})
 
 
 @aside

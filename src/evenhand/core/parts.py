@@ -10,17 +10,17 @@ import importlib
 import inspect
 import math
 from collections.abc import Callable, Mapping
-from functools import cache, partial, wraps
+from functools import partial, wraps
 from types import FunctionType
 from typing import Any, TypeVar
 
-import attrs
 import numpy as np
 
 from evenhand.core.errors import ConfigurationError, EvenhandError, StateError, nearest, shown
+from evenhand.core.frozen import Field, fields
 from evenhand.core.late import changed
 from evenhand.core.lazy import places
-from evenhand.core.state import PerLane, fields_of
+from evenhand.core.state import PerLane
 
 #: The modules in which the parts of each slot are defined, loaded when a kind of the slot is first asked for.
 HOMES: dict[str, tuple[str, ...]] = {
@@ -217,7 +217,7 @@ def build(slot: str, table: object, importing: Callable[[str], object] | None = 
     faults: list[EvenhandError] = []
     for name, parameter in parameters_of(cls).items():
         if name not in arguments:
-            if parameter.default is attrs.NOTHING:
+            if parameter.required:
                 faults.append(ConfigurationError("is missing", name))
             continue
         try:
@@ -259,7 +259,7 @@ def plain(part: object) -> Any:
         >>> plain(TopM(plays=2))
         {'kind': 'top_m', 'plays': 2, 'ties': 'first'}
     """
-    if isinstance(part, Part) or _has_fields(type(part)):
+    if isinstance(part, Part) or fields(type(part)):
         arguments = {name: plain(getattr(part, one.name)) for name, one in parameters_of(type(part)).items()}
         return _kind(type(part)) | arguments
     if isinstance(part, PerLane):
@@ -296,7 +296,7 @@ def class_of(
                 key="kind",
             )
         cls = importing(kind)
-        if not isinstance(cls, type) or not (attrs.has(cls) or issubclass(cls, Part)):
+        if not isinstance(cls, type) or not (fields(cls) or issubclass(cls, Part)):
             raise ConfigurationError(f"kind {kind!r} must name the class of a part, got {cls!r}", key="kind")
         if cls not in _NAMES:
             register(slot, kind, cls)
@@ -325,20 +325,17 @@ def _own(hint: str) -> str:
     return hint if "did you mean" in hint else f"{hint}{ours}"
 
 
-_has_fields: Callable[[type], bool] = cache(attrs.has)  # which looks at the bases of a class, too
-
-
 def rules_of(part: Part | None) -> Any:
     """The rules of a part; None for a class that only inherits them."""
     return part.rules() if part is not None and "rules" in vars(type(part)) else None
 
 
-def parameters_of(cls: type) -> dict[str, attrs.Attribute[Any]]:
+def parameters_of(cls: type) -> dict[str, Field]:
     """The arguments of a part's class, by the names that the constructor takes."""
-    return {parameter.alias: parameter for parameter in fields_of(cls) if parameter.init}
+    return {parameter.alias: parameter for parameter in fields(cls) if parameter.init}
 
 
-def _value(parameter: attrs.Attribute[Any], value: object, importing: Callable[[str], object] | None) -> object:
+def _value(parameter: Field, value: object, importing: Callable[[str], object] | None) -> object:
     """An argument from its plain form, converted and checked."""
     slot = parameter.metadata.get("slot")
     try:
@@ -347,21 +344,21 @@ def _value(parameter: attrs.Attribute[Any], value: object, importing: Callable[[
         elif isinstance(value, Mapping) and set(value) == {"per_lane"}:
             value = PerLane(value["per_lane"])
     except EvenhandError as error:
-        raise error.at(parameter.alias or parameter.name) from None
+        raise error.at(parameter.alias) from None
     if isinstance(value, str) and value in ("inf", "-inf", "nan") and parameter.type not in ("str", str):
         value = float(value)
     return _checked(parameter, value)
 
 
-def _checked(parameter: attrs.Attribute[Any], value: Any) -> Any:
+def _checked(parameter: Field, value: Any) -> Any:
     """An argument converted and checked; an error names it, as validators do by themselves."""
     if parameter.converter is not None:
         try:
-            value = parameter.converter(value)  # type: ignore[operator]
+            value = parameter.converter(value)
         except EvenhandError as error:
-            raise error.at(parameter.alias or parameter.name) from None
+            raise error.at(parameter.alias) from None
         except (TypeError, ValueError) as error:  # of the user's own converter
-            raise EvenhandError(f"{error}, got {shown(value)}", parameter.alias or parameter.name) from None
+            raise EvenhandError(f"{error}, got {shown(value)}", parameter.alias) from None
     if parameter.validator is not None:
         try:
             parameter.validator(None, parameter, value)
@@ -372,9 +369,9 @@ def _checked(parameter: attrs.Attribute[Any], value: Any) -> Any:
     return value
 
 
-def _said(error: Exception, parameter: attrs.Attribute[Any], value: object) -> tuple[str, str]:
+def _said(error: Exception, parameter: Field, value: object) -> tuple[str, str]:
     """What a validator says of an argument, and its name where that is not in it, as of text compared with a number."""
-    text, name = str(error.args[0]), parameter.alias or parameter.name
+    text, name = str(error.args[0]), parameter.alias
     return (
         (text, "")
         if name in text.replace("'", " ").split()

@@ -13,13 +13,13 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, TypeVar
 
-import attrs
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.cohorts import Answers, Cohorts
 from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import EvenhandError, StateError
+from evenhand.core.frozen import evolve, fields
 
 Array = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -297,25 +297,17 @@ def changed_at(places: Mask, new: T, old: T) -> T:
     return new
 
 
-def _fields_of(cls: type) -> tuple[Any, ...]:
-    """The fields of a class of parts; none for another one, which need not be attrs'."""
-    return attrs.fields(cls) if attrs.has(cls) else ()
-
-
-fields_of: Callable[[type], tuple[Any, ...]] = cache(_fields_of)
-
-
 def for_lanes(part: T, lanes: slice, keep: bool = False) -> T:
     """A copy of a part in which every `PerLane` parameter is cut to the given lanes."""
     if isinstance(part, PerLane):
         return part[lanes] if keep else np.asarray(part)[lanes]  # type: ignore[return-value]
     changes: dict[str, Any] = {}
-    for parameter in fields_of(type(part)):
+    for parameter in fields(type(part)):
         value = getattr(part, parameter.name)
         new = for_lanes(value, lanes, keep)
         if parameter.init and new is not value:
-            changes[parameter.alias or parameter.name] = new
-    return attrs.evolve(part, **changes) if changes else part  # type: ignore[misc]
+            changes[parameter.alias] = new
+    return evolve(part, **changes) if changes else part
 
 
 def dump(record: object) -> Any:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import attrs
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.errors import EvenhandError, number_of, shown, there_are
 from evenhand.core.state import Array, PerLane
+
+if TYPE_CHECKING:
+    from attrs import Attribute
 
 NO_NUMBER = (str, bytes, bool, np.bool_, np.complexfloating)  # though one could be made of it
 PerArm = float | Sequence[float] | NDArray[Any]
@@ -90,6 +92,16 @@ def fractions_or_none(value: PerArm | None) -> Array | None:
     return None if value is None else fractions(value)
 
 
+def positives_or_none(value: Sequence[float] | Array | None) -> Array | None:
+    """Like `positives`, or None."""
+    return None if value is None else positives(value)
+
+
+def units_or_none(value: Sequence[float] | Array | None) -> Array | None:
+    """Like `units`, or None."""
+    return None if value is None else units(value)
+
+
 def numbers(value: Sequence[float] | Array) -> Array:
     """(arms,), one finite number per arm."""
     return per_arm("", value)
@@ -123,10 +135,10 @@ def whole_numbers(value: PerArm) -> Array:
     return array
 
 
-def choice(*options: str) -> Callable[[object, attrs.Attribute[str], str], None]:
+def choice(*options: str) -> Callable[[object, Attribute[str], str], None]:
     """A check that an argument is one of the options, for ``attrs.field(validator=…)``."""
 
-    def check(instance: object, parameter: attrs.Attribute[str], value: str) -> None:
+    def check(instance: object, parameter: Attribute[str], value: str) -> None:
         one_of(parameter.name, value, options)
 
     return check

@@ -6,12 +6,11 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
-from attrs import field
 from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, shown
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, frozen
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Mask, Shape, Unit
 from evenhand.environment.anonymous import AnonymousFeedback, Delayed, Flow, Sums

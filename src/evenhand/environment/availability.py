@@ -7,13 +7,12 @@ from collections.abc import Callable
 from typing import ClassVar
 
 import numpy as np
-from attrs import field
 from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.by_default import by_default
 from evenhand.core.errors import EvenhandError, number_of, there_are
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, frozen
 from evenhand.core.parts import Part, part
 from evenhand.core.state import Array, Mask
 from evenhand.core.validate import Rows

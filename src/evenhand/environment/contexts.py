@@ -13,13 +13,12 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from attrs import field
 from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.by_default import by_default
 from evenhand.core.errors import EvenhandError, number_of, shown
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, frozen
 from evenhand.core.parts import Part, build, part
 from evenhand.core.state import Array
 from evenhand.core.validate import PerArm, Rows

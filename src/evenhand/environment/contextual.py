@@ -6,13 +6,12 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
-from attrs import field
 from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, number_of
 from evenhand.core.exponential import exp
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, frozen
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Mask
 from evenhand.core.validate import Rows

@@ -7,12 +7,11 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from attrs import field, fields
 from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, number_of, shown, there_are
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, fields, frozen
 from evenhand.core.parts import part
 from evenhand.core.state import Array, PerLane
 from evenhand.core.validate import PerArm, Rows

@@ -7,11 +7,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from attrs import field
 from numpy.typing import NDArray
 
 from evenhand.core.errors import EvenhandError, number_of, shown
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, frozen
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Mask
 from evenhand.environment.anonymous import AnonymousFeedback, Flow

@@ -14,12 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from attrs import field
 from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, frozen
 from evenhand.core.state import Array, Feedback, Mask, Shape, Unit
 from evenhand.core.validate import PerArm
 from evenhand.environment.feedback import FeedbackModel, FeedbackRules, FeedbackTraits, Steps

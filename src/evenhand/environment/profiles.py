@@ -12,13 +12,12 @@ import math
 from abc import abstractmethod
 
 import numpy as np
-from attrs import field
 from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.by_default import by_default
 from evenhand.core.errors import EvenhandError
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, frozen
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Mask
 from evenhand.core.validate import PerArm

@@ -11,14 +11,12 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from attrs import field
-from attrs.converters import optional
 from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.by_default import by_default
 from evenhand.core.errors import DataError, EvenhandError, number_of, shown
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, frozen
 from evenhand.core.parts import Part, part
 from evenhand.core.state import Array, Mask
 from evenhand.core.validate import Rows
@@ -217,9 +215,9 @@ class Beta(Rewards):
     Source: Fang et al. 2022, section 6.1, setting 5 (by means).
     """
 
-    a: Array | None = field(default=None, converter=optional(validate.positives))
-    b: Array | None = field(default=None, converter=optional(validate.positives))
-    _means: Array | None = field(default=None, converter=optional(validate.units), alias="means")
+    a: Array | None = field(default=None, converter=validate.positives_or_none)
+    b: Array | None = field(default=None, converter=validate.positives_or_none)
+    _means: Array | None = field(default=None, converter=validate.units_or_none, alias="means")
 
     def __attrs_post_init__(self) -> None:
         if (self.a is None) != (self.b is None) or (self.a is None) == (self._means is None):

@@ -8,13 +8,12 @@ from functools import cache, cached_property
 from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
-from attrs import evolve, field
 from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.cohorts import Answers
 from evenhand.core.errors import ConfigurationError, EvenhandError, number_of, shown, there_are
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import evolve, field, frozen
 from evenhand.core.parts import Part, build, kinds, part, rules_of
 from evenhand.core.state import (
     ALL_AVAILABLE,

@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from attrs import field, frozen
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, nearest, shown
+from evenhand.core.frozen import field, frozen
 from evenhand.core.parts import Part, build, part, plain
 from evenhand.core.state import Array, Mask
 from evenhand.features.encoding import Block, Counts, Crosses, columns_of, refuse

@@ -15,11 +15,11 @@ from itertools import pairwise
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from attrs import field, frozen
 from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, number_of, shown
+from evenhand.core.frozen import field, frozen
 from evenhand.core.parts import Part, part, plain
 from evenhand.core.state import Array
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from attrs import field
 from numpy.typing import NDArray
 
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, frozen
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Feedback, Mask, Observation, Shape, State
 from evenhand.policy.evidence import Evidence, Received, as_evidence

@@ -7,12 +7,11 @@ from dataclasses import field as slot
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from attrs import field
 
 from evenhand.core import validate
 from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import EvenhandError
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, frozen
 from evenhand.core.parts import naming_arguments
 from evenhand.core.state import Array, Feedback, Observation, Shape, State
 from evenhand.policy.contextual import ByFeatures, plays_of, shape_of

@@ -8,12 +8,11 @@ from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
-from attrs import field
 
 from evenhand.core import validate
 from evenhand.core.cohorts import Answers, Cohorts
 from evenhand.core.errors import EvenhandError, InfeasiblePromise, number_of, shown
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, fields, frozen
 from evenhand.core.parts import Part, part, rules_of
 from evenhand.core.state import (
     Array,
@@ -25,7 +24,6 @@ from evenhand.core.state import (
     State,
     Tally,
     Unit,
-    fields_of,
     grown,
 )
 from evenhand.policy.accounts import Accounts
@@ -449,7 +447,7 @@ def _memory(part: Any, shape: Shape) -> Any:
 def parts_in(part: Any) -> list[PolicyPart]:
     """All parts that a part is made of, however deep inside."""
     found: list[PolicyPart] = []
-    for parameter in fields_of(type(part)):
+    for parameter in fields(type(part)):
         value = getattr(part, parameter.name)
         if isinstance(value, PolicyPart):
             found += [value, *parts_in(value)]

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from attrs import field
 
 from evenhand.core import validate
 from evenhand.core.by_default import by_default
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, frozen
 from evenhand.core.parts import part, rules_of
 from evenhand.core.state import Array, Mask, Observation, State
 from evenhand.policy.custom_merit import as_merit

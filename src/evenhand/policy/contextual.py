@@ -7,11 +7,10 @@ from copy import deepcopy
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-from attrs import field
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, shown
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, frozen
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Decision, FeatureShape, Feedback, Observation, Shape, State, remembered
 from evenhand.policy.evidence import Evidence, Received, Weighing, as_evidence

@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 
 import numpy as np
-from attrs import field
 from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, shown
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, frozen
 from evenhand.core.parts import build, naming_arguments
 from evenhand.core.state import Array
 from evenhand.policy.merit import Merit, better, check_positive

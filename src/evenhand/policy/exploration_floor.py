@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from attrs import field
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, frozen
 from evenhand.core.parts import part
 from evenhand.core.state import Observation, Shape, State
 from evenhand.policy.claim import Claim

@@ -8,11 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from attrs import field
 
 from evenhand.core import validate
 from evenhand.core.errors import InfeasiblePromise
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, frozen
 from evenhand.core.parts import part, rules_of
 from evenhand.core.state import Array, State
 from evenhand.core.streams import over_arms

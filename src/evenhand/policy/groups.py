@@ -8,12 +8,11 @@ from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
-from attrs import field
 
 from evenhand.core import validate
 from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import HINTED, EvenhandError, nearest, shown
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, frozen
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Shape, State, grown
 from evenhand.core.streams import over_arms

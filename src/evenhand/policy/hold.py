@@ -11,13 +11,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from attrs import field
 from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import EvenhandError, shown
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, frozen
 from evenhand.core.parts import Part, build, part, rules_of
 from evenhand.core.state import Array, Decision, Mask, Observation, Shape, State
 from evenhand.policy.mixing import DoubledHorizon, Phases, as_doubled, as_phases

@@ -7,12 +7,11 @@ from copy import deepcopy
 from typing import Any
 
 import numpy as np
-from attrs import field
 
 from evenhand.core import validate
 from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import InfeasiblePromise
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, frozen
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Decision, Feedback, Shape, State
 from evenhand.policy.claim import Fairness, Ranking, Shares

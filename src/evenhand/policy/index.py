@@ -12,13 +12,12 @@ from math import sqrt
 from typing import Any, TypeAlias, cast
 
 import numpy as np
-from attrs import field
 
 from evenhand.core import validate
 from evenhand.core.by_default import by_default
 from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import EvenhandError, shown
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, frozen
 from evenhand.core.parts import part, rules_of
 from evenhand.core.state import ALL_AVAILABLE, Array, Decision, Feedback, Mask, Observation, Shape, State, Tally
 from evenhand.core.streams import among

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import numpy as np
-from attrs import field
 
 from evenhand.core import validate
 from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import EvenhandError, shown
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, frozen
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Decision, FeatureShape, Mask, Observation, Shape, State
 from evenhand.core.streams import over_arms

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from attrs import field
 
 from evenhand.core import validate
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, frozen
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Observation, State, Tally
 from evenhand.policy.evidence import Evidence, Received, as_evidence

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from attrs import evolve, field
 
 from evenhand.core import validate
 from evenhand.core.dataclasses import dataclass
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import evolve, field, frozen
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Feedback, Observation, Shape, State
 from evenhand.policy.contextual import ByFeatures, grown_at, plays_of, shape_of

@@ -15,11 +15,10 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-from attrs import field
 
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, frozen
 from evenhand.core.parts import Part, part
 from evenhand.core.state import Array
 from evenhand.policy.rules import MeritRules

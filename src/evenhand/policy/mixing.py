@@ -6,11 +6,9 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
-from attrs import field
-
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError, shown
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, frozen
 from evenhand.core.parts import Part, build, part
 from evenhand.policy.part import built
 from evenhand.policy.rules import Begins

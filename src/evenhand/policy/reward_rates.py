@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from attrs import field
 
 from evenhand.core import validate
 from evenhand.core.dataclasses import dataclass
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, frozen
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, Shape, State
 from evenhand.policy.index import Index

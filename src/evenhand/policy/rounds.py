@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.errors import EvenhandError, shown
-from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, Shape, State, fields_of, rows
+from evenhand.core.frozen import fields
+from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, Shape, State, rows
 from evenhand.core.streams import among
 from evenhand.policy.claim import Fairness, Ranking, Shares
 from evenhand.policy.fairness import NoPromise
@@ -180,7 +181,7 @@ def has_rows(part: Any) -> bool:
     """Whether a parameter differs between lanes."""
     if isinstance(part, np.ndarray):
         return part.ndim > 1
-    return any(has_rows(getattr(part, parameter.name)) for parameter in fields_of(type(part)))
+    return any(has_rows(getattr(part, parameter.name)) for parameter in fields(type(part)))
 
 
 def _overridden(parts: Mapping[str, PolicyPart], member: str) -> tuple[tuple[str, Any], ...]:

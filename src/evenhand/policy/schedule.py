@@ -6,13 +6,12 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from attrs import field
 
 from evenhand.core import validate
 from evenhand.core.by_default import by_default
 from evenhand.core.dataclasses import dataclass
 from evenhand.core.errors import EvenhandError
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, frozen
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Decision, Mask, Observation, Shape, State, each_array
 from evenhand.policy.claim import Claim, Ranking

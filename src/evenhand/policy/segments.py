@@ -6,11 +6,11 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-import attrs
 import numpy as np
 from numpy.typing import NDArray
 
 from evenhand.core.errors import EvenhandError
+from evenhand.core.frozen import evolve
 from evenhand.core.state import Array, Mask, PerLane, Shape, State
 from evenhand.policy.accounts import BILLION, Accounts, Settled, Terms, settled
 from evenhand.policy.composition import Policy
@@ -108,8 +108,8 @@ class SegmentAccounts:
 def _with_floors(policy: Policy, shares: Array) -> Policy:
     """The policy that keeps these floors, too."""
     floors = np.maximum(shares, 0.0 if policy.fractions is None else policy.fractions)
-    fairness = attrs.evolve(policy.fairness, fractions=PerLane(floors) if floors.ndim > 1 else floors)  # type: ignore[misc]
-    return attrs.evolve(policy, fairness=fairness)
+    fairness = evolve(policy.fairness, fractions=PerLane(floors) if floors.ndim > 1 else floors)
+    return evolve(policy, fairness=fairness)
 
 
 def check_segmented(policy: Policy) -> None:

@@ -10,13 +10,12 @@ from abc import ABC, abstractmethod
 from typing import Any
 
 import numpy as np
-from attrs import field
 from numpy.typing import NDArray
 
 from evenhand.core import validate
 from evenhand.core.by_default import by_default
 from evenhand.core.errors import EvenhandError, shown
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, frozen
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Mask, Observation, State
 from evenhand.policy.claim import Claim

@@ -6,12 +6,11 @@ from functools import cache
 from typing import Any, ClassVar
 
 import numpy as np
-from attrs import field
 
 from evenhand.core import validate
 from evenhand.core.dataclasses import dataclass
 from evenhand.core.exponential import exp
-from evenhand.core.frozen import frozen
+from evenhand.core.frozen import field, frozen
 from evenhand.core.parts import part, rules_of
 from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, Shape, State, each_array
 from evenhand.core.streams import over_arms

@@ -16,10 +16,10 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, TypeVar
 
-import attrs
 import numpy as np
 from numpy.typing import NDArray
 
+from evenhand.core.frozen import fields
 from evenhand.core.imports import is_installed, raised_by_own
 
 R = TypeVar("R")
@@ -123,8 +123,8 @@ def kinds_in(part: object) -> set[type | FunctionType]:
     if isinstance(part, type) or part is None or isinstance(part, PLAIN):
         return set()
     kind: type = type(part)
-    fields = [field.name for field in attrs.fields(kind)] if attrs.has(kind) else list(getattr(part, "__dict__", ()))
-    return {kind}.union(*(kinds_in(getattr(part, name, None)) for name in fields))
+    names = [one.name for one in fields(kind)] or list(getattr(part, "__dict__", ()))
+    return {kind}.union(*(kinds_in(getattr(part, name, None)) for name in names))
 
 
 def _ufunc(function: np.ufunc) -> object:

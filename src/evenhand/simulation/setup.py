@@ -14,8 +14,9 @@ from attrs import field, frozen
 from numpy.typing import NDArray
 
 from evenhand.core.errors import ConfigurationError, EvenhandError, StateError
+from evenhand.core.frozen import fields
 from evenhand.core.parts import build, plain
-from evenhand.core.state import PerLane, Unit, fields_of
+from evenhand.core.state import PerLane, Unit
 from evenhand.environment.world import Environment
 from evenhand.judgement.keeping import keeping_of
 from evenhand.messages.changes import From
@@ -167,7 +168,7 @@ def lane_rows(*parts: Any) -> list[int]:
         if isinstance(part, PerLane):
             rows.append(part.shape[0])
         else:
-            rows += lane_rows(*(getattr(part, parameter.name) for parameter in fields_of(type(part))))
+            rows += lane_rows(*(getattr(part, parameter.name) for parameter in fields(type(part))))
     return rows
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from attrs import frozen
 
+from evenhand.core.frozen import frozen
 from evenhand.core.state import Array
 from evenhand.theory.bounds.fang2022 import hard_threshold_regret
 from evenhand.theory.bounds.gaps import Numbers, gaps_of

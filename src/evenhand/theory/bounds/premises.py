@@ -7,8 +7,7 @@ from collections.abc import Callable
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from attrs import frozen
-
+from evenhand.core.frozen import frozen
 from evenhand.theory.bounds.wang2021 import first_hold
 
 if TYPE_CHECKING:
