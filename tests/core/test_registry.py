@@ -418,6 +418,12 @@ def test_a_name_is_given_once() -> None:
         part("indx", "own")(Own)
 
 
+@pytest.mark.parametrize("table", ["regret", {"kind": "regret"}, {"name": "regret"}, {"kind": 3}])
+def test_a_part_of_an_unknown_slot_is_refused_with_the_nearest_one(table: object) -> None:
+    with pytest.raises(ConfigurationError, match=r"^there is no slot 'metrics'; did you mean 'metric'\?$"):
+        build("metrics", table)
+
+
 def test_an_unregistered_part_and_a_function_have_no_plain_form() -> None:
     with pytest.raises(
         StateError, match=r"Own is not registered: decorate it with @evenhand\.part\('index', 'a_name_of_its_own'\)$"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
 from types import FunctionType
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -15,14 +14,17 @@ from evenhand.algorithms.registry import Algorithm, find
 from evenhand.core import validate
 from evenhand.core.errors import ConfigurationError, EvenhandError, Faults, nearest, shown
 from evenhand.core.frozen import field, frozen
-from evenhand.core.imports import import_object
-from evenhand.core.parts import build, class_of, kinds, parameters_of, several
+from evenhand.core.parts import build, class_of, kinds, of_arms, parameters_of, several
 from evenhand.core.state import Array
-from evenhand.environment.world import Environment, of_arms
 from evenhand.messages.changes import VALUES, in_order
 from evenhand.policy.composition import SLOTS, Policy
 from evenhand.policy.groups import with_numbers
 from evenhand.policy.prior import by_name
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from evenhand.environment.world import Environment
 
 #: Parameters that a run or an environment may give for all policies.
 SHARED = ("fractions", "penalties", "weights", "merit")
@@ -309,4 +311,6 @@ def _missing(algorithm: str, name: str, surroundings: Surroundings) -> EvenhandE
 
 def importing_from(folder: Path | None) -> Callable[[str], object]:
     """How to find ``module:name`` beside a file of the user's own."""
+    from evenhand.core.imports import import_object  # which loads what reads files
+
     return lambda name: import_object(name, folder)

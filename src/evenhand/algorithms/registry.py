@@ -5,22 +5,22 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable
 from functools import cache
-from importlib.metadata import EntryPoints, entry_points
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from evenhand.algorithms.citations import PAPERS, Paper
-from evenhand.core import html
 from evenhand.core.dataclasses import dataclass
 from evenhand.core.descriptions import complete, described
 from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
-from evenhand.core.imports import same_definition
 from evenhand.core.numbers import percent
 from evenhand.core.parts import kinds
 from evenhand.policy.composition import SLOTS, Policy
 from evenhand.policy.merit import Power
 from evenhand.theory.bounds import Bound
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoints
 
 F = TypeVar("F", bound=Callable[..., Policy])
 
@@ -142,8 +142,11 @@ def algorithm(paper: str | None = None, bound: Bound | None = None) -> Callable[
 
     def enter(build: F) -> F:
         known = ALGORITHMS.get(build.__name__)
-        if known is not None and not same_definition(known.build, build):
-            raise EvenhandError(f"there are two algorithms named {build.__name__!r}; rename one of them")
+        if known is not None:
+            from evenhand.core.imports import same_definition  # which loads what reads files
+
+            if not same_definition(known.build, build):
+                raise EvenhandError(f"there are two algorithms named {build.__name__!r}; rename one of them")
         publication = None if paper is None else PAPERS[paper]
         if publication is not None:
             complete(build, COMMON)
@@ -166,7 +169,7 @@ def find(name: str) -> Algorithm:
         >>> find("fucb").source
         'Patil et al. 2019, section 5, Algorithm 3.'
     """
-    known = algorithms()
+    known = ALGORITHMS if name in ALGORITHMS else algorithms()
     if name not in known:
         raise ConfigurationError(
             f"there is no algorithm {name!r}{_part_of(name) or nearest(name, known)}", key="algorithm"
@@ -189,6 +192,8 @@ def _part_of(name: str) -> str:
 
 def _shown(policy: Policy) -> str:
     """What a policy is, for a notebook: formula, promise and source of its algorithm, and its parts."""
+    from evenhand.core import html
+
     entry, slots = ALGORITHMS.get(policy.name), ("index", "fairness", "selection", "schedule", "hold")
     facts = {} if entry is None else {"": entry.equation, "Promise": entry.promise, "Source": entry.source}
     texts = (html.paragraph(f"{name}: {text}" if name else text) for name, text in facts.items() if text)
@@ -205,4 +210,6 @@ Policy._repr_html_ = _shown  # type: ignore[attr-defined]  # policies know nothi
 
 @cache
 def _installed() -> EntryPoints:
+    from importlib.metadata import entry_points  # which loads readers of e-mail
+
     return entry_points(group=ENTRY_POINTS)

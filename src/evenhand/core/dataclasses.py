@@ -10,7 +10,8 @@ from typing import Any, NoReturn, dataclass_transform
 from .aside import aside
 from .late import fields_of, late, twin
 
-NAMES = ("__dataclass_fields__", "__dataclass_params__", "__init__", "__match_args__", "__repr__")
+FIRST = ("__dataclass_fields__", "__init__", "__match_args__")
+LATER = ("__dataclass_params__", "__repr__")  # most classes that are made are neither shown nor compared
 
 
 @aside
@@ -27,16 +28,21 @@ def dataclass(cls: Any = None, *, frozen: bool = False, slots: bool = False, eq:
     for name in fields_of(cls):
         if isinstance(value := vars(cls).get(name), dataclasses.Field):
             delattr(cls, name) if value.default is dataclasses.MISSING else setattr(cls, name, value.default)
-    compared = ("__eq__", "__hash__") if frozen else ("__eq__",)
-    names = (*NAMES, *compared) if eq else NAMES
-    made = dataclasses.dataclass(frozen=frozen, eq=eq)
-    late(cls, body, lambda: made(twin(cls, body, names)), names)
+    compared = (("__eq__", "__hash__") if frozen else ("__eq__",)) if eq else ()
+    _late(cls, body, FIRST, frozen=frozen, eq=False, repr=False)
+    _late(cls, body, (*LATER, *compared), frozen=frozen, eq=eq)
     if eq and not frozen:
         cls.__hash__ = None
     if frozen:
         cls.__setattr__ = cls.__delattr__ = _refuse
         cls.__setstate__ = _restore
     return cls
+
+
+def _late(cls: type, body: dict[str, Any], names: tuple[str, ...], **options: bool) -> None:
+    """Let a class have what a dataclass with these options has under some names."""
+    seen = (*FIRST, *LATER, "__eq__", "__hash__")
+    late(cls, body, lambda: dataclasses.dataclass(**options)(twin(cls, body, seen)), names)
 
 
 def _slotted(cls: type, body: dict[str, Any]) -> type:

@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Mapping
 from functools import partial, wraps
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -147,9 +147,7 @@ def register(slot: str, kind: str, cls: type) -> None:
         >>> build("selection", {"kind": "dependent_rounding", "plays": 2})
         DependentRounding(plays=2)
     """
-    if slot not in _KINDS:
-        raise EvenhandError(f"there is no slot {slot!r}{nearest(slot, _KINDS)}")
-    known = _KINDS[slot].get(kind)
+    known = _known(slot).get(kind)
     if known is not None:
         from evenhand.core.imports import same_definition  # which loads what reads files
 
@@ -161,8 +159,15 @@ def register(slot: str, kind: str, cls: type) -> None:
         from evenhand.core.definition import check_definition
 
         check_definition(slot, cls)
-    _KINDS[slot][kind] = cls
+    _known(slot)[kind] = cls
     _NAMES[cls] = (slot, kind)
+
+
+def _known(slot: str) -> dict[str, type]:
+    """The classes of a slot that are loaded, by their names."""
+    if slot not in _KINDS:
+        raise ConfigurationError(f"there is no slot {slot!r}{nearest(slot, _KINDS)}")
+    return _KINDS[slot]
 
 
 def kinds(slot: str) -> dict[str, type]:
@@ -170,6 +175,7 @@ def kinds(slot: str) -> dict[str, type]:
     if slot not in _loaded:
         from importlib.metadata import entry_points  # which loads readers of e-mail
 
+        _known(slot)  # refuses another one
         _loaded.add(slot)
         for module in HOMES[slot]:
             importlib.import_module(module)
@@ -239,6 +245,11 @@ def several(value: Any) -> list[Any]:
     return [value] if isinstance(value, str | Mapping) or not np.iterable(value) else list(value)
 
 
+def of_arms(value: object) -> TypeGuard[Mapping[str, Any]]:
+    """Whether values are given by the names of arms."""
+    return isinstance(value, Mapping) and not {"kind", "per_lane"} & set(value)
+
+
 def plain(part: object) -> Any:
     """The plain form of a part: a table with its kind and every argument, made of JSON values only.
 
@@ -289,6 +300,8 @@ def class_of(
         raise ConfigurationError(
             f"needs a kind{nearest('', names)}" if kind is None else f"unknown kind {kind!r}", key="kind"
         )
+    if (known := _known(slot).get(kind)) is not None:
+        return known, arguments  # without loading the others
     if ":" in kind and kind not in kinds(slot):
         if importing is None:
             raise ConfigurationError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
-from typing import Any, TypeAlias, TypeGuard
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from evenhand.core import validate
 from evenhand.core.cohorts import Answers
 from evenhand.core.errors import ConfigurationError, EvenhandError, number_of, shown, there_are
 from evenhand.core.frozen import evolve, field, frozen
-from evenhand.core.parts import Part, build, kinds, part, rules_of
+from evenhand.core.parts import Part, build, kinds, of_arms, part, rules_of
 from evenhand.core.state import (
     ALL_AVAILABLE,
     Array,
@@ -303,11 +303,6 @@ class Environment(Part):
         """
         self.check_horizon(horizon)
         return World(self, horizon, lanes, seed)
-
-
-def of_arms(value: object) -> TypeGuard[Mapping[str, Any]]:
-    """Whether values are given by the names of arms."""
-    return isinstance(value, Mapping) and not {"kind", "per_lane"} & set(value)
 
 
 def apart(table: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

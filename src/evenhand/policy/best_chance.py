@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,14 +23,15 @@ TOLERANCE = 1e-8
 FARTHEST = 700.0  # a larger |y| leaves the range of exp
 
 
+@cache
 def _lobatto(count: int) -> tuple[Array, Array]:
-    """Nodes, with both ends, and weights of Gauss and Lobatto on [−1, 1]."""
+    """Nodes, with both ends, and weights of Gauss and Lobatto on [−1, 1]; they load NumPy's polynomials."""
     legendre = np.polynomial.Legendre.basis(count - 1)
     nodes = np.concatenate([[-1.0], legendre.deriv().roots().real, [1.0]])  # they are real; NumPy 2.5 has them complex
     return nodes, 2.0 / (count * (count - 1) * legendre(nodes) ** 2)
 
 
-NODES, WEIGHTS = _lobatto(10)
+PANEL = 10  # nodes
 
 
 @part("index", "best_chance")
@@ -123,8 +126,9 @@ def _inside(a: Array, b: Array, awake: Mask, low: Array, high: Array) -> tuple[A
     """The probability that each arm is the largest and in the panel, (panels, arms), and the error of their sum."""
     from scipy.special import betainc, betaln, expit  # slow to import, and few policies need it
 
+    nodes, weights = _lobatto(PANEL)
     half = (high - low)[:, np.newaxis] / 2.0
-    y = ((low[:, np.newaxis] + half) + half * NODES)[:, np.newaxis, :]
+    y = ((low[:, np.newaxis] + half) + half * nodes)[:, np.newaxis, :]
     a, b, awake = a[..., np.newaxis], b[..., np.newaxis], awake[..., np.newaxis]
     constant, size, negative = betaln(a, b), np.abs(y), y < 0.0
     near = np.where(negative, a, b)  # the exponent of the nearer end, 0 or 1
@@ -135,6 +139,6 @@ def _inside(a: Array, b: Array, awake: Mask, low: Array, high: Array) -> tuple[A
         below = np.where(awake, np.maximum(np.log(np.where(negative, tail, 1.0 - tail)), -FARTHEST), 0.0)
     together = below.sum(axis=1, keepdims=True)
     density = -np.where(negative, a, b) * size - (a + b) * np.log1p(np.exp(-size)) - constant
-    parts = (np.where(awake, np.exp(density + together - below), 0.0) * (half * WEIGHTS)[:, np.newaxis, :]).sum(axis=-1)
+    parts = (np.where(awake, np.exp(density + together - below), 0.0) * (half * weights)[:, np.newaxis, :]).sum(axis=-1)
     ends = np.exp(together[:, 0, [0, -1]])
     return parts, np.abs(parts.sum(axis=-1) - (ends[:, 1] - ends[:, 0]))

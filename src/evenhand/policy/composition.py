@@ -130,7 +130,7 @@ class Policy(Part):
         """Those of all parts; None where one of them has none."""
         parts = (self.index, self.fairness, self.selection, self.hold, self.schedule)
         rules = (*map(rules_of, parts), self.plays)
-        return None if any(one is None for one in rules) else PolicyRules._make(rules)
+        return None if any(one is None for one in rules) else PolicyRules(*rules)
 
     @property
     def evidence(self) -> Evidence | None:

@@ -429,7 +429,7 @@ class Mean(AroundIndex):
         if first is None or second is None or (first.kind, first.missing, second.missing) != ("beta", "one", "zero"):
             return None
         alike = all(np.array_equal(one, other) for one, other in zip(first.prior, second.prior, strict=True))
-        return cast(IndexRules, first._replace(kind="both")) if alike else None
+        return cast(IndexRules, replace(first, kind="both")) if alike else None
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The mean of the two, (…, arms)."""
@@ -481,7 +481,7 @@ class Exploring(AroundIndex):
     def rules(self) -> IndexRules | None:
         """Those of the scores, where these are not drawn, and the chance that they do not count."""
         inner: IndexRules | None = rules_of(self.index)
-        return inner._replace(epsilon=self.epsilon) if inner is not None and inner.kind == "mean" else None
+        return replace(inner, epsilon=self.epsilon) if inner is not None and inner.kind == "mean" else None
 
     def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
         """The index, or 0 for all arms of a lane that explores, (…, arms)."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
+from evenhand.core.dataclasses import dataclass
 from evenhand.core.state import Array
 
 #: The rounds up to a horizon in which phases begin; within a phase nothing that depends on the round changes.
 Begins = Callable[[int], list[int]]
 
 
-class WeightRules(NamedTuple):
+@dataclass(frozen=True)
+class WeightRules:
     """Exponential weights, of which everything may change from phase to phase."""
 
     phases: Begins
@@ -22,7 +24,8 @@ class WeightRules(NamedTuple):
     half: bool = False  # whether the mean counts less a half
 
 
-class IndexRules(NamedTuple):
+@dataclass(frozen=True)
+class IndexRules:
     """The score of an arm."""
 
     kind: str  # "bound", "interval", "beta", "both", "mean" or "weights"
@@ -34,7 +37,8 @@ class IndexRules(NamedTuple):
     weights: WeightRules | None = None
 
 
-class MeritRules(NamedTuple):
+@dataclass(frozen=True)
+class MeritRules:
     """What an arm deserves."""
 
     kind: str  # "power" or "linear"
@@ -42,7 +46,8 @@ class MeritRules(NamedTuple):
     other: float  # the exponent, a whole number, or the intercept
 
 
-class FairnessRules(NamedTuple):
+@dataclass(frozen=True)
+class FairnessRules:
     """What an arm is owed."""
 
     owed: str  # "nothing", "first", the shape of a bonus, a queue ("weighed", "exact", "recursive"), "merit" or "mixed"
@@ -54,7 +59,8 @@ class FairnessRules(NamedTuple):
     phases: Begins | None = None  # of the mixing
 
 
-class HoldRules(NamedTuple):
+@dataclass(frozen=True)
+class HoldRules:
     """How long a choice lasts."""
 
     size: Callable[[Array], Array] | None = None  # of the k-th hold; None: a round
@@ -70,14 +76,16 @@ class HoldRules(NamedTuple):
         return self.size is not None or self.delay is not None
 
 
-class ScheduleRules(NamedTuple):
+@dataclass(frozen=True)
+class ScheduleRules:
     """Which rounds are planned: none, the first, or runs by phases (`evenhand.policy.schedule.PhasedElimination`)."""
 
     lengths: tuple[float, ...] = ()  # rounds of every arm still in at the end of each phase, from phase 0 on
     once: bool = False  # whether first every arm plays once
 
 
-class PolicyRules(NamedTuple):
+@dataclass(frozen=True)
+class PolicyRules:
     """The rules of a whole policy."""
 
     score: IndexRules

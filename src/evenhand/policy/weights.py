@@ -275,7 +275,7 @@ class WindowWeights(Index):
         """Weights that go by the mean of the last rounds, and are forgotten with every phase."""
         phases, own, loss = rules_of(self.phases), self.phases, self.style == "loss"
         weights = phases and WeightRules(phases, self._rate, None, own.begins, own.delay, loss)
-        return weights and IndexRules("weights", weights=weights)
+        return IndexRules("weights", weights=weights) if weights else None
 
     def _rate(self, round: int, arms: int) -> float:
         return self.phases.loss_rate(round, arms) if self.style == "loss" else self.phases.mixing(round, arms) / arms
