@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from inspect import isfunction
 from typing import TYPE_CHECKING, Any, Literal
 
-from evenhand.bandit import decisions, history
+from evenhand.bandit import decisions
 from evenhand.bandit import rewards as received
 from evenhand.bandit.record import Record
 from evenhand.core import validate
@@ -16,7 +16,6 @@ from evenhand.core.descriptions import complete
 from evenhand.core.errors import EvenhandError, MissingPart, StateError, number_of
 from evenhand.messages.answers import AllocationHealth, Decision, Lease, LeaseReport, Plan, RewardStatus, Stopping
 from evenhand.messages.changes import ChangeLike, Rename, Retire, change_of
-from evenhand.messages.requests import Round
 from evenhand.policy.composition import Policy
 
 if TYPE_CHECKING:
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from evenhand.core.intervals import Difference
     from evenhand.features import Features
     from evenhand.messages.audit import Audit
+    from evenhand.messages.requests import Round
 
 
 FAR = 1e15  # seconds from the epoch, beyond any clock
@@ -103,10 +103,14 @@ class Bandit:
         given: dict[str, Any] = {"plays": plays, "seed": seed, "window": window, "missing": missing, "rewards": rewards}
         given |= {"words": words, "features": features, "arm_features": arm_features, "segments": segments}
         self._record = record = Record(arms, algorithm, parameters=parameters, **given)
+        if start_from is None:
+            return
+        from evenhand.bandit import history
+
         if isinstance(start_from, Bandit):
             start = history.start_from(start_from._record, record.names, record.reward_range, "another bandit")
             history.learn_counts(record, start.counts, start.source)
-        elif start_from is not None:
+        else:
             history.learn_counts(record, history.as_counts(start_from, record.names, record.reward_range), "counts")
 
     def __repr__(self) -> str:
@@ -196,6 +200,8 @@ class Bandit:
             >>> [one.names for one in bandit.decide_many([Round(available=["coffee"]), Round()])]
             [('coffee',), ('tea',)]
         """
+        from evenhand.messages.requests import Round
+
         if not isinstance(rounds, Sequence) or not all(isinstance(one, Round) for one in rounds):
             raise EvenhandError('must be a list of rounds such as Round({"age": 33})', "rounds")
         return decisions.decide_many(self._record, rounds, clock(now), propensities)

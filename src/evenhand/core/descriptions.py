@@ -9,7 +9,7 @@ import ast
 import inspect
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import takewhile
 from typing import Any, TypeVar
@@ -22,7 +22,11 @@ SECTIONS = ("Args:", "Returns:", "Yields:", "Raises:", "Example:", "Source:")
 
 def described(function: Callable[..., Any]) -> dict[str, str]:
     """The arguments that the docstring of a function or class describes, each with its lines."""
-    for section in (inspect.getdoc(function) or "").split("\n\n"):
+    return _described((inspect.getdoc(function) or "").split("\n\n"))
+
+
+def _described(sections: Sequence[str]) -> dict[str, str]:
+    for section in sections:
         if section.startswith("Args:"):
             texts = re.split(r"^    (?! )", section, flags=re.MULTILINE)[1:]
             return {name.strip("*"): text.strip() for name, _, text in (text.partition(": ") for text in texts)}
@@ -33,7 +37,7 @@ def complete(function: Callable[..., Any], common: Mapping[str, str]) -> None:
     """Describe the arguments that a docstring leaves out as ``common`` does, in the order of the signature."""
     sections = (inspect.getdoc(function) or "").split("\n\n")
     place = next((at for at, section in enumerate(sections) if section.startswith(SECTIONS)), len(sections))
-    known = {**common, **described(function)}
+    known = {**common, **_described(sections)}
     lines = [f"    {name}: {known[name]}" for name in inspect.signature(function).parameters if name in known]
     replaced = place < len(sections) and sections[place].startswith("Args:")
     sections[place : place + replaced] = ["\n".join(["Args:", *lines])] if lines else []

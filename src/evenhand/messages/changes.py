@@ -18,13 +18,13 @@ from typing import (
     ClassVar,
     Literal,
     TypeAlias,
+    TypedDict,
     TypeVar,
     cast,
     dataclass_transform,
     get_args,
+    get_type_hints,
 )
-
-from typing_extensions import TypedDict
 
 from ..core.dataclasses import dataclass
 from ..core.errors import HINTED, EvenhandError, nearest, shown
@@ -233,7 +233,19 @@ class GroupTerms(TypedDict, total=False):
 
 
 CONFIG: dict[str, Any] = {"extra": "forbid", "use_attribute_docstrings": True}
-setattr(GroupTerms, "__pydantic_config__", CONFIG)  # noqa: B010
+
+
+def _for_pydantic(terms: Any, handler: Any) -> Any:
+    """The schema of the same table of `typing_extensions`, as pydantic asks for; that takes 3 ms to load."""
+    from typing_extensions import TypedDict
+
+    twin: Any = TypedDict
+    twin = twin(terms.__name__, get_type_hints(terms, include_extras=True), total=False)
+    twin.__module__, twin.__doc__, twin.__pydantic_config__ = terms.__module__, terms.__doc__, CONFIG
+    return handler.generate_schema(twin)
+
+
+setattr(GroupTerms, "__get_pydantic_core_schema__", _for_pydantic)  # noqa: B010
 
 
 if TYPE_CHECKING:
