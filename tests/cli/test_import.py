@@ -14,8 +14,10 @@ COMMANDS = [
     ("check", "config.toml"),
     ("simulate", "config.toml"),
     ("evaluate", "log.csv", "--shares", "uniform"),
+    ("price", "bandit.json"),
     ("serve",),
     ("export", "drinks", "log.csv"),
+    ("sweep", "merge", "sweep"),
     ("verify",),
 ]
 

@@ -43,6 +43,7 @@ def price(
     start: Annotated[str | None, Option(metavar="NAME")] = None,
     url: Url = LOCAL,
     seed: options.Seed = None,
+    own: options.Import = None,
     as_json: options.AsJson = False,
 ) -> None:
     """Estimate what a promised share would cost per round, in the long run and while a policy learns.

@@ -126,6 +126,7 @@ def merge(
     # Folders of the parts. Default: all wrote to FOLDER
     parts: Annotated[list[Path] | None, Argument(show_default=False)] = None,
     measure: Measure = None,
+    own: Import = None,
     as_json: AsJson = False,
 ) -> None:
     """Join the parts of a study that `--shard` ran, and write its tables.

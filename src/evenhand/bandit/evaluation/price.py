@@ -99,7 +99,9 @@ def price(
         source = read_log(source)
     if isinstance(source, Log) and source.known is not None:
         if policy is not None or rounds is not None:
-            raise EvenhandError("nothing is simulated from a log with features: leave out policy and rounds")
+            raise EvenhandError(
+                "nothing is simulated from a log with features: leave out policy or algorithm, and rounds"
+            )
         facts: Facts = priced_by_features.of_log(source, source.known, len(promises), segments)
     elif segments is not None:
         remedy = "read_log(path, features=…) reads them, or --features"
