@@ -32,19 +32,16 @@ DISPENSABLE = ("late", "lost", " 95% interval", "95% interval", "pending", "max 
 
 def show_decisions(decisions: Sequence[answers.Decision]) -> None:
     """Print one row per decision; where they are known, the propensities of all available arms, too."""
-    table = table_of("decision", "round", "arms", "propensity")
-    for one in decisions:
-        propensity = ", ".join(f"{arm.propensity:.3g}" for arm in one.arms if arm.propensity is not None)
-        table.add_row(escape(one.id), f"{one.round}", escape(", ".join(one.names)), propensity)
-    console = console_for_tables()
-    console.print(table)
+    known = [", ".join(f"{arm.propensity:.3g}" for arm in one.arms if arm.propensity is not None) for one in decisions]
+    rows = [(one.id, f"{one.round}", ", ".join(one.names), text) for one, text in zip(decisions, known, strict=True)]
+    show(table_of("decision", "round", "arms", "propensity", rows=rows))
     if any(one.propensities for one in decisions):
-        arms = table_of("decision", "available arm", "propensity")
-        for one in decisions:
-            for place, (arm, value, stderr) in enumerate(map(astuple, one.propensities or ())):
-                text = plus_minus(value, stderr) if stderr else f"{value:.4g}"
-                arms.add_row("" if place else escape(one.id), escape(arm), text)
-        console.print(arms)
+        arms = [
+            ("" if place else one.id, arm, plus_minus(value, stderr) if stderr else f"{value:.4g}")
+            for one in decisions
+            for place, (arm, value, stderr) in enumerate(map(astuple, one.propensities or ()))
+        ]
+        show(table_of("decision", "available arm", "propensity", rows=arms))
 
 
 def show_rewards(results: Sequence[answers.RewardResult]) -> None:
@@ -138,14 +135,13 @@ def show_differences(answer: answers.Differences) -> None:
     """Print one row per difference, and what is claimed: few in sentences, many by their premises."""
     from evenhand.messages.audit_text import plain
 
-    table = table_of("compared", answer.words.head("difference"), "interval", "the first is", "claim", right=True)
-    table.columns[0].no_wrap = False
+    heads = ("compared", answer.words.head("difference"), "interval", "the first is", "claim")
+    rows = []
     for one in answer.differences:
         ends, claim = interval(one.interval.low, one.interval.high), one.interval.claim.replace("_", " ")
-        cells = (f"{plain(one.first)} − {plain(one.second)}", number(one.value), ends, one.verdict, claim)
-        table.add_row(*map(escape, cells))
+        rows.append((f"{plain(one.first)} − {plain(one.second)}", number(one.value), ends, one.verdict, claim))
     console = console_for_tables()
-    console.print(table)
+    console.print(table_of(*heads, right=True, rows=rows))
     for text in answer.sentences if len(answer.differences) <= SPOKEN else _claims(answer):
         console.print(escape(text), highlight=False)
 

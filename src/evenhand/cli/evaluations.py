@@ -31,13 +31,10 @@ def show_evaluation(title: str, one: Evaluation, with_shares: bool) -> None:
     _say(f"[bold]{escape(title)}[/bold]  {said.size_of(one)}")
     _show_grades(one.grades)
     level = f"{100 * one.logged.interval.confidence:.4g}% interval"
-    table = table_of(said.measured(one), "estimate", level, right=True)
-    for name, estimate in {"the log's policy": one.logged, **one.estimates}.items():
-        table.add_row(escape(name), *_estimate(estimate.value, estimate.stderr, estimate.interval))
-    for found in one.differences:
-        name = f"{found.first} − {found.second}"
-        table.add_row(escape(name), *_estimate(found.value, math.nan, found.interval))
-    _say(table)
+    estimates = {"the log's policy": one.logged, **one.estimates}.items()
+    rows = [(name, *_estimate(found.value, found.stderr, found.interval)) for name, found in estimates]
+    rows += [(f"{by.first} − {by.second}", *_estimate(by.value, math.nan, by.interval)) for by in one.differences]
+    _say(table_of(said.measured(one), "estimate", level, right=True, rows=rows))
     _say(escape(said.claim(one)))
     if with_shares:
         _show_shares(one.items, {**one.shares, "the log's policy": one.logged_shares})
@@ -49,13 +46,13 @@ def show_replay(title: str, one: Replay) -> None:
     _say(f"[bold]{escape(title)}[/bold]  {escape(one.sentence)}")
     _show_shares(one.items, {one.policy: one.shares})
     if one.segments:
-        table = table_of("segment", "rounds", "item", "plays", "promised", "behind", right=True)
+        rows = []
         for part in one.segments:
             for place in [at for at in range(len(one.items)) if part.promised[at] > 0.0 or len(one.items) <= FEW]:
                 owed = f"{part.promised[place]:.4g}", f"{part.behind[place]:.1f}"
-                known = f"{part.rounds:,}", escape(one.items[place]), f"{part.plays[place]:,.0f}"
-                table.add_row(escape(part.segment), *known, *(owed if part.promised[place] else ("", "")))
-        _say(table)
+                known = part.segment, f"{part.rounds:,}", one.items[place], f"{part.plays[place]:,.0f}"
+                rows.append((*known, *(owed if part.promised[place] else ("", ""))))
+        _say(table_of("segment", "rounds", "item", "plays", "promised", "behind", right=True, rows=rows))
     _show_notes(one.notes)
 
 
@@ -101,15 +98,12 @@ def _show_shares(items: tuple[str, ...], columns: Mapping[str, Array]) -> None:
 
 def _shares(items: tuple[str, ...], columns: Mapping[str, Array]) -> Table:
     """How often each item plays; of very many items those that the first policy plays most."""
-    table, first = table_of("item", *columns, right=True), next(iter(columns.values()))
-    order = list(range(len(items)))
+    order, first = list(range(len(items))), next(iter(columns.values()))
     if len(order) > MOST:
         order = sorted(order, key=lambda place: -first[place])[:MOST]
-    for place in order:
-        table.add_row(escape(items[place]), *(f"{shares[place]:.4f}" for shares in columns.values()))
-    if len(order) < len(items):
-        table.add_row(f"and {len(items) - len(order):,} more", *("" for _ in columns))
-    return table
+    rows = [(items[place], *(f"{shares[place]:.4f}" for shares in columns.values())) for place in order]
+    rows += [(f"and {len(items) - len(order):,} more", *("" for _ in columns))] * (len(order) < len(items))
+    return table_of("item", *columns, right=True, rows=rows)
 
 
 def _estimate(value: float, stderr: float, ends: Interval) -> tuple[str, str]:

@@ -37,17 +37,15 @@ def kinds(
     if as_json:
         print_json(found)
         return
-    from rich.markup import escape
-
     from evenhand.cli import rendering
 
     for name, entries in found.items():
-        table = rendering.table_of("kind", "parameters", "description")
+        rows = []
         for one in entries:
             given = [f"{key} = {value}" if value is not None else key for key, value in one["parameters"].items()]
-            table.add_row(*map(escape, (one["kind"], ", ".join(given), one["summary"])))
+            rows.append((one["kind"], ", ".join(given), one["summary"]))
         rendering.console_for_tables().print(f"\n[bold]{name}[/bold]")
-        rendering.show(table)
+        rendering.show(rendering.table_of("kind", "parameters", "description", rows=rows))
 
 
 def _of(slot: str) -> list[dict[str, Any]]:

@@ -55,11 +55,9 @@ def show_results(results: Results, wide: bool = False, against: str | None = Non
     _show_omitted(console, results)
     for label, rows in groupby(compared, key=lambda one: one.label):
         console.print(f"[bold]{escape(label)}[/bold] less {escape(str(against))}, lane by lane", highlight=False)
-        table = table_of("measure", "mean difference", "95% interval", right=True)
-        for one in rows:
-            interval = "" if np.isnan(one.low) else f"{one.low:,.4g} to {one.high:,.4g}"
-            table.add_row(one.measure, f"{one.mean:+,.4g}", interval)
-        console.print(table)
+        ends = [(one, "" if np.isnan(one.low) else f"{one.low:,.4g} to {one.high:,.4g}") for one in rows]
+        cells = [(one.measure, f"{one.mean:+,.4g}", interval) for one, interval in ends]
+        console.print(table_of("measure", "mean difference", "95% interval", right=True, rows=cells))
 
 
 def _show_measures(console: Console, results: Results, names: Sequence[str]) -> None:
@@ -207,12 +205,9 @@ def _range(shares: np.ndarray | Sequence[float]) -> str:
 
 def _fitting(console: Console, rows: str, cells: Mapping[str, Sequence[str]], labels: Sequence[str]) -> Table:
     """Rows by policies, or policies by rows, or one cell per line: the first of them that fits the console."""
-    by_policy = table_of(rows, *labels, right=True)
-    for name, row in cells.items():
-        by_policy.add_row(escape(name), *row)
-    by_row = table_of("policy", *cells, right=True)
-    for place, label in enumerate(labels):
-        by_row.add_row(escape(label), *(row[place] for row in cells.values()))
+    by_policy = table_of(rows, *labels, right=True, rows=((name, *row) for name, row in cells.items()))
+    turned = ((label, *(row[place] for row in cells.values())) for place, label in enumerate(labels))
+    by_row = table_of("policy", *cells, right=True, rows=turned)
     unbounded = console.options.update(max_width=100_000)
     for table in (by_policy, by_row):
         if console.measure(table, options=unbounded).maximum <= console.width:
