@@ -423,7 +423,9 @@ def test_prices_of_many_contexts_and_of_features_of_arms_are_like_those_of_few()
 
 def test_nothing_is_simulated_from_a_log_with_features() -> None:
     for more in ({"policy": "f_ts"}, {"rounds": 100}):
-        with pytest.raises(EvenhandError, match="nothing is simulated from a log with features: leave out policy and"):
+        with pytest.raises(
+            EvenhandError, match="nothing is simulated from a log with features: leave out policy or algorithm, and"
+        ):
             price(crossed(100)[0], 0.1, **more)
 
 
@@ -469,6 +471,7 @@ def test_what_a_promise_costs_in_each_segment_adds_up_to_what_it_costs() -> None
         assert all(min(one.shares.values()) >= float(point.promise[:-1]) / 100.0 - 1e-9 for one in parts)
         assert point.steady >= overall.steady - 1e-9  # what is promised in each segment cannot be paid elsewhere
     assert found.sentences[-1].startswith("Promised over all rounds and paid where it costs least, 20% would cost")
+    assert over.sentences[1].rsplit("(95% interval", 1)[1] in found.sentences[-1]
     assert found.to_json()["by_segment"][0]["segment"] == "DE"
     assert over.by_segment == ()
 

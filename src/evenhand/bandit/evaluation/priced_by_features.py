@@ -153,8 +153,11 @@ class FactsByFeatures(Facts):
             says.append(f"{number_of(more, 'more segment adds', 'more segments add')} less; all are listed by segment.")
         if own and "segment" not in table:
             parts = tuple(replace(one, facts=replace(one.facts, partition=None)) for one in self.parts)
-            cost = self.say(replace(self, partition=None, parts=parts).steady(words, table)[0].steady)
-            says.append(f"Promised over all rounds and paid where it costs least, {words} would cost {cost} per round.")
+            one = replace(self, partition=None, parts=parts).steady(words, table)[0]
+            says.append(
+                f"Promised over all rounds and paid where it costs least, {words} would cost {self.say(one.steady)} "
+                f"per round (95% interval {amount(one.low)} to {self.say(one.high)})."
+            )
         return says
 
     def kept(self, table: Mapping[str, object]) -> Array:
