@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from evenhand.core.lazy import lazy
 
 if TYPE_CHECKING:
+    from evenhand.core.cohorts import Answers as Answers
     from evenhand.core.parts import Part as Part
     from evenhand.core.state import Array as Array
     from evenhand.core.state import Decision as Decision

@@ -31,7 +31,15 @@ HALVING = 0.6931471805599453  # ln 2, since the j-th test has level δ/2^j
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """Rewards that arrived, each with the pull that it belongs to."""
+    """Rewards that arrived, each with the pull that it belongs to.
+
+    Example:
+        >>> import numpy as np
+        >>> from evenhand.typing import Answers
+        >>> answers = Answers(places=np.array([5]), delays=np.array([0]), rewards=np.array([0.5]))
+        >>> np.divmod(answers.places, 3)  # the lane and the arm, where there are three arms
+        (array([1]), array([2]))
+    """
 
     places: NDArray[np.intp]  # (n,) flat place of the pull, lane · arms + arm
     delays: Numbers  # (n,) rounds since the pull; 0 for the round that ends now
@@ -41,7 +49,21 @@ class Answers:
 
     @classmethod
     def at_once(cls, received: NDArray[np.generic], rewards: NDArray[np.generic]) -> Answers:
-        """Rewards of the round that ends now, from how many there are and their sum, (…, arms) each."""
+        """Rewards of the round that ends now.
+
+        Args:
+            received: (…, arms), how many arrived of each arm, at most 1.
+            rewards: (…, arms), their sum.
+
+        Raises:
+            EvenhandError: more than one arrived of an arm.
+
+        Example:
+            >>> import numpy as np
+            >>> from evenhand.typing import Answers
+            >>> Answers.at_once(np.array([0, 1]), np.array([0.0, 0.5])).places
+            array([1])
+        """
         if np.any(np.asarray(received, dtype=float) > 1.0):
             raise EvenhandError(
                 "rewards arrived for pulls of earlier rounds, without their pulls: counts by age need feedback that "

@@ -53,7 +53,7 @@ class Hold(PolicyPart):
 
         Args:
             state: read, never changed.
-            observation: who can play; where a held arm cannot, its lane chooses anew.
+            observation: who can play; in a lane where a held arm cannot, none goes on, so that it chooses anew.
             rng: the policy's random stream.
         """
         return None, None

@@ -82,7 +82,8 @@ def decisions_are_sound(policy: Policy, arms: int) -> None:
         assert decision.played.dtype == np.bool_, f"played is {decision.played.dtype}, not bool"
         assert decision.played.shape == (LANES, arms), f"played has shape {decision.played.shape}"
         assert decision.available is not None
-        assert not (decision.played & ~decision.available).any(), "an arm plays that is not available"
+        held = "" if policy.hold.traits.idle else f": {type(policy.hold).__name__} may hold available arms only"
+        assert not (decision.played & ~decision.available).any(), f"an arm plays that is not available{held}"
         expected = np.minimum(policy.plays, decision.available.sum(axis=-1))
         assert (decision.played.sum(axis=-1) == expected).all(), "not as many arms play as can"
 
