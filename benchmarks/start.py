@@ -27,6 +27,17 @@ from rich.console import Console
 from report import AsJson, Table, Write, publish
 
 MAIN = "import sys; from evenhand.cli.main import main; sys.argv = ['evenhand', *{words}]; main()"  # as installed
+#: A command that asks a service for the same as the client does, by the same packages, and does nothing else.
+LEAST = """
+import typer
+
+def ask(url: str = typer.Option()) -> None:
+    import httpx
+
+    print(httpx.get(f"{{url}}/v1/allocations", verify=False).json())
+
+import sys; sys.argv = ["ask", "--url", {url!r}]; typer.run(ask)
+"""
 NOTHING, NUMPY, CLIENT = "Python, doing nothing", "`import numpy`", "`import typer, httpx`"
 #: By what is measured, the most milliseconds that were aimed at, or the most times that of something else.
 AIMS: dict[str, float | tuple[float, str]] = {
@@ -89,6 +100,7 @@ def medians(repeats: int) -> dict[str, float]:
     """Median milliseconds of each, taking turns."""
     server = HTTPServer(("127.0.0.1", 0), Service)
     threading.Thread(target=server.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{server.server_port}"
     with tempfile.TemporaryDirectory() as folder:
         works: dict[str, Callable[[], None]] = {
             NOTHING: partial(run, "pass"),
@@ -98,9 +110,8 @@ def medians(repeats: int) -> dict[str, float]:
             "`from evenhand import Bandit`": partial(run, "from evenhand import Bandit"),
             "`from evenhand import compare`": partial(run, "from evenhand import compare"),
             CLIENT: partial(run, "import typer, httpx"),
-            "`evenhand client list`": partial(
-                call, "client", "list", "--url", f"http://127.0.0.1:{server.server_port}"
-            ),
+            "a command of Typer's that asks by httpx": partial(run, LEAST.format(url=url)),
+            "`evenhand client list`": partial(call, "client", "list", "--url", url),
             "`evenhand serve`, an existing database": partial(serve, Path(folder) / "existing.db"),
             "`evenhand serve`, a new database": partial(serve, None),
         }

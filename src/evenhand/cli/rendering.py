@@ -51,14 +51,14 @@ def show(table: Table) -> None:
 
 def console_for_tables() -> Console:
     """A console as wide as the terminal, or wide enough for most tables where the output is no terminal."""
-    console = _Console()
-    return console if console.is_terminal else _Console(width=WIDE)
+    console = _Console(emoji=False)  # a name such as ":tea:" stays as it is
+    return console if console.is_terminal else _Console(width=WIDE, emoji=False)
 
 
 class _Console(Console):
     def render_str(self, text: str, **options: Any) -> Text:
         """Every text in a table or line, as names of arms may come from strangers."""
-        from evenhand.messages.audit_text import harmless
+        from evenhand.messages.words import harmless
 
         return super().render_str(harmless(text), **options)
 

@@ -129,6 +129,7 @@ def connected(url: str, timeout: float, wait: bool, name: str | None = None) -> 
     """A client with the API key of the environment; a refusal of the service names the remedy."""
     from evenhand.client import Client, ServiceError
 
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")  # which pydantic would look for among all packages
     key = os.environ.get("EVENHAND_KEY") or None
 
     @cache  # once per command
