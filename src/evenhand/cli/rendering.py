@@ -58,7 +58,7 @@ def console_for_tables() -> Console:
 class _Console(Console):
     def render_str(self, text: str, **options: Any) -> Text:
         """Every text in a table or line, as names of arms may come from strangers."""
-        from evenhand.messages.words import harmless
+        from evenhand.messages.audit_text import harmless
 
         return super().render_str(harmless(text), **options)
 

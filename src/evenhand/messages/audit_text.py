@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 
@@ -9,7 +10,7 @@ from ..core.errors import number_of
 from ..core.numbers import amount, percent, ranged
 from .answers import CatchUp, Cost, MovedShare
 from .lines import BoundLine, Line, PromiseLine, SegmentLine
-from .words import Words, harmless
+from .words import Words
 
 WIDTH = 80  # characters per line
 NAMED = 10  # arms in a sentence
@@ -26,6 +27,15 @@ def fitting(columns: Mapping[str, Sequence[str]], width: int, gap: int, dispensa
             break
         widths.pop(name, None)
     return list(widths)
+
+
+#: Characters that a terminal executes or that change the direction of text; line feeds may stand in sentences.
+STEERING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
+
+
+def harmless(text: str) -> str:
+    """A text in which characters that steer a terminal or the direction of letters are written as escapes."""
+    return STEERING.sub(lambda match: repr(match[0])[1:-1], text)
 
 
 def as_sentence(clause: str) -> str:

@@ -1,4 +1,4 @@
-"""What rewards, rounds and arms are called where people read of them, and which letters may stand there.
+"""What rewards, rounds and arms are called where people read of them.
 
 The imports are relative, as the client's package has this module, too, under another name.
 """
@@ -18,8 +18,6 @@ Word = Annotated[str, MaxLen(40)]
 NOUN = re.compile(r"\b(?:([Aa])n? )?(round|arm)(s?)\b")
 MASKED = 1000  # names with such a word in them; with more of them sentences keep the words that they have
 ALL = re.compile("(.+)", re.DOTALL)
-#: Characters that a terminal executes or that change the direction of text; line feeds may stand in sentences.
-STEERING = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 @dataclass(frozen=True)
@@ -108,8 +106,3 @@ def _pattern(names: tuple[str, ...]) -> re.Pattern[str] | None:
 def in_segment(name: str, segment: str) -> str:
     """What an arm is called of which something is promised in one segment of the rounds."""
     return f"{name} in the segment {segment}"
-
-
-def harmless(text: str) -> str:
-    """A text in which characters that steer a terminal or the direction of letters are written as escapes."""
-    return STEERING.sub(lambda match: repr(match[0])[1:-1], text)

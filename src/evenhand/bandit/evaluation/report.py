@@ -12,9 +12,9 @@ from evenhand.core import html
 from evenhand.core.errors import number_of
 from evenhand.core.numbers import amount, percent, ranged
 from evenhand.judgement.differences import claimed, sentence
-from evenhand.messages.audit_text import as_sentence
+from evenhand.messages.audit_text import as_sentence, harmless
 from evenhand.messages.prices import Price
-from evenhand.messages.words import Words, harmless
+from evenhand.messages.words import Words
 
 TEXTS = ("does the interval hold?",)
 ENDS = ("at least (95%)", "at most (95%)")
