@@ -29,20 +29,34 @@ class Account:
     """A record as it stands, in plays, rounds, seconds and the user's unit of rewards; it changes nothing."""
 
     def __init__(self, record: Record) -> None:
-        state, counts, policy, times = record.state, record.statistics, record.policy, record.count_history
+        state, policy = record.state, record.policy
         self.algorithm, self.round, self.version, self.plays = record.label, state.round, record.version, record.plays
         self.missing, self.window = record.missing, record.pending.window  # what a missing reward counts as, and when
         self.limits = record.reward_range  # the smallest and the largest reward
         self.by_totals = record.by_totals
         self.names, self.active, self.words = record.names, record.arms.active, record.words
-
         self.fractions = record.fractions  # promised share of the rounds; None where no share is promised
         rates = policy.index.rates  # (arms,), guaranteed rewards per round, scaled to [0, 1]; None for none
         self.rates = None if rates is None else np.broadcast_to(rates, len(self.names))
         self.contextual = policy.contextual  # whether arms meet the rounds that suit them
         self.merit = policy.merit  # of a mean scaled to [0, 1], to which a share is proportional; None for none
         self.caps = None if policy.caps is None else np.broadcast_to(policy.caps, len(self.names))
+        self.groups = policy.groups  # arms that are promised shares together, and of these promises since when
         self.since = state.begun.rounds  # rounds that do not count for each arm's promise, such as those before
+        self.ledger, self.caused = partial(ledger_of, record), partial(caused, record)  # a health asks for neither
+        self._record, self._promised = record, bool(record.promised.any())  # nor for what is computed of these
+        self._owe(record)
+        self._count(record)
+        self._within_segments(record)
+        evidence = policy.evidence  # rewards that the policy's estimates rest on, and changes it found; None for none
+        self.counted = None if evidence is None else evidence.counted(state)
+        self.changes = None if evidence is None else evidence.changes(state)
+        self.alarms = record.alarms
+        self.changes_made = record.changes.excerpt(self.names, self.say)
+
+    def _owe(self, record: Record) -> None:
+        """What is owed to arms, and how that is kept."""
+        state, policy = record.state, record.policy
         owed, promised = record.owed(), record.promised
         self.keeping = keeping_of(policy, len(self.names), max(self.round, 1), state)
         self.keeping_within = keeping_within(policy, len(self.names), self.round, state, self.keeping)
@@ -59,6 +73,9 @@ class Account:
         self.deficits = np.where(counted, owed, -np.inf)  # plays behind, also where they wait; −inf for no promise
         self.worst = np.where(counted, record.worst(), -np.inf)  # the most so far
 
+    def _count(self, record: Record) -> None:
+        """Plays, rewards, rounds and times."""
+        state, counts, times = record.state, record.statistics, record.count_history
         learned = counts.learned_plays  # elsewhere, with known rewards; no other figure counts them
         self.learned_plays, self.learned_sums, self.sources = learned, counts.learned_sums, record.sources
         self.pulls: Array = state.tally.pulls - learned
@@ -68,12 +85,19 @@ class Account:
         self.lost, self.late = counts.lost, counts.late  # missing when their window had passed; received afterwards
         #: Known rewards without the zeros of those that arrived late.
         self.certain: Array = self.known - np.minimum(self.late, self.known - self.received)
+        self.missed = counts.missed  # rounds in which an arm was not available
+        self.seen: Array = state.round - record.returned - counts.added  # rounds that an arm has been there for
+        self.rounds = state.round - record.returned  # that count: without those that leases gave back
+        self.sets, self.frequencies = record.availability.frequencies()  # of arms, packed, in the last rounds
+        self.delays = counts.delays[: counts.count]  # of the last rewards received in time, at most 1000, in no order
+        self.pace = times.pace()  # seconds per round lately; None before the second round
+        self.first = times.times[0] if times.times else None  # when the first round was decided, in seconds
+        self.decided, self.rewarded = times.decided, times.received  # when the last decision and reward were
 
-        self.ledger, self.caused = partial(ledger_of, record), partial(caused, record)  # a health asks for neither
-        self._record, self._promised = record, bool(promised.any())  # nor for what is computed of these when asked
-        self.groups = policy.groups  # arms that are promised shares together, and of these promises since when
+    def _within_segments(self, record: Record) -> None:
+        """Promises to groups, largest shares, and promises in segments."""
+        policy = record.policy
         self.bounds = bounds_of(record)  # a line for each group, and for each arm with a cap
-
         within = (line for line in self.bounds if line.kind == "segment")
         self.owed_within = {in_segment(line.name, line.segment): line.owed for line in within}  # by promise
         ended = (entry for entry in record.ledger.entries if entry.kind == "segment" and entry.share)
@@ -85,21 +109,6 @@ class Account:
         self.doubts = [] if record.contexts is None else record.contexts.doubts(self.round)  # of features
         self.premise_within = "" if segments is None or self.fault_within else segments.premise(policy, self.active)
         self.segmented = "" if record.segments is None else record.segments.feature
-        self.missed = counts.missed  # rounds in which an arm was not available
-        self.seen: Array = state.round - record.returned - counts.added  # rounds that an arm has been there for
-        self.rounds = state.round - record.returned  # that count: without those that leases gave back
-        self.sets, self.frequencies = record.availability.frequencies()  # of arms, packed, in the last rounds
-
-        evidence = policy.evidence  # rewards that the policy's estimates rest on, and changes it found; None for none
-        self.counted = None if evidence is None else evidence.counted(state)
-        self.changes = None if evidence is None else evidence.changes(state)
-
-        self.delays = counts.delays[: counts.count]  # of the last rewards received in time, at most 1000, in no order
-        self.pace = times.pace()  # seconds per round lately; None before the second round
-        self.first = times.times[0] if times.times else None  # when the first round was decided, in seconds
-        self.decided, self.rewarded = times.decided, times.received  # when the last decision and reward were
-        self.alarms = record.alarms
-        self.changes_made = record.changes.excerpt(self.names, self.say)
 
     @cached_property
     def _weighted(self) -> tuple[Array, Array]:

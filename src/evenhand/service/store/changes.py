@@ -43,8 +43,7 @@ class Change(Command[Any]):
         >>> from evenhand.changes import AddArm, Promise
         >>> from evenhand.service import Change, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
-        >>> store.create("drinks", ["tea", "coffee"], "fucb", parameters={"fractions": 0.1}, seed=1)
-        True
+        >>> new = store.create("drinks", ["tea", "coffee"], "fucb", parameters={"fractions": 0.1}, seed=1)
         >>> store.run("drinks", Change(AddArm("mate", fraction=0.2)))
         ChangeResult(version=1, round=0, changed=True)
         >>> store.run("drinks", Change(AddArm("mate", fraction=0.2)))

@@ -12,7 +12,7 @@ from evenhand.service.store import seals, tables
 from evenhand.service.store.allocation import AllocationRow, row_of
 from evenhand.service.store.database import LOG, Database
 from evenhand.service.store.errors import DamagedAllocation, UnknownAllocation
-from evenhand.service.store.reader import CHUNK, START, Place, has_event, next_rows, places
+from evenhand.service.store.reader import CHUNK, START, Place, damage_as_state_error, has_event, next_rows, places
 
 RENAMED = "its name or the names of its arms were edited, added or removed"
 FEW = 100  # events whose check takes as long as looking for them
@@ -80,6 +80,16 @@ def check(checked: Checked, connection: Connection, row: AllocationRow, limit: i
         checked[row.id] = at, str(error)
         raise
     checked[row.id] = at, ""
+
+
+@contextmanager
+def intact(database: Database, name: str, limit: int | None = CHUNK) -> Iterator[tuple[Connection, AllocationRow]]:
+    """A transaction that reads an allocation whose events are checked; errors are raised `as_reported`."""
+    with database.transaction(writes=False) as connection:
+        row = row_of(connection, name)
+        with isolated(database, name, row.id), damage_as_state_error():
+            check(database.checked, connection, row, limit)
+            yield connection, row
 
 
 def check_all(database: Database, stop: Callable[[], bool]) -> None:

@@ -197,8 +197,7 @@ class Decide(Command[Decisions]):
         >>> import tempfile
         >>> from evenhand.service import Decide, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
-        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
-        True
+        >>> new = store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         >>> [decision.names for decision in store.run("drinks", Decide(count=2)).decisions]
         [('tea',), ('coffee',)]
         >>> [decision] = store.run("drinks", Decide(available=["coffee"], propensities=True)).decisions
@@ -290,8 +289,7 @@ class Reward(Command[RewardResults]):
         >>> import tempfile
         >>> from evenhand.service import Decide, Reward, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
-        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
-        True
+        >>> new = store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         >>> answer = store.run("drinks", Decide())
         >>> for result in store.run("drinks", Reward([("1", {"tea": 1.0}), ("1", {"coffee": 0.5})])).results:
         ...     print(result.arm, result.status, result.message)
@@ -400,8 +398,7 @@ class Total(Command[TotalResult]):
         >>> import tempfile
         >>> from evenhand.service import Decide, Store, Total
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
-        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
-        True
+        >>> new = store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         >>> answer = store.run("drinks", Decide())
         >>> store.run("drinks", Total(3.5, round=1))
         TotalResult(round=1, status='accepted')

@@ -23,9 +23,9 @@ from evenhand.core.errors import EvenhandError
 from evenhand.core.files import write_whole
 from evenhand.messages import answers
 from evenhand.service.store import tables
-from evenhand.service.store.allocation import AllocationRow, all_events, loaded, row_of
+from evenhand.service.store.allocation import AllocationRow, all_events, loaded
 from evenhand.service.store.arms import read_names
-from evenhand.service.store.checked import check, isolated
+from evenhand.service.store.checked import intact, isolated
 from evenhand.service.store.database import Database
 from evenhand.service.store.errors import TooMuchWork
 from evenhand.service.store.events import Event, fold
@@ -113,12 +113,9 @@ def log(
     arms that could play stand in ``available``.
     """
     since = validate.whole("since", since)
-    with database.transaction(writes=False) as connection:
-        row = row_of(connection, name)
-        with isolated(database, name, row.id), damage_as_state_error():
-            check(database.checked, connection, row, limit=None)
-            names = read_names(connection, row.id)
-            available = [(round, json.dumps(arms)) for round, arms in available_after(connection, row.id, names)]
+    with intact(database, name, limit=None) as (connection, row):
+        names = read_names(connection, row.id)
+        available = [(round, json.dumps(arms)) for round, arms in available_after(connection, row.id, names)]
     last = row.round if until is None else min(validate.whole("until", until), row.round)
     arms = max((names for _, names in available), key=len)
     limits.check(max(0, last - since + 1), arms.count('", "') + 1, len(arms), estimate)
@@ -150,30 +147,18 @@ def write_log(database: Database, name: str, path: Path, estimate: bool = False,
     return rows
 
 
-def stream_log(
-    database: Database,
-    name: str,
-    format: str,
-    since: int = 1,
-    until: int | None = None,
-    estimate: bool = False,
-    limits: LogLimits = NO_LIMITS,
-    features: bool = False,
-) -> Iterator[bytes]:
-    """The bytes of the log as a ``csv`` or ``parquet`` file, in pieces; errors are raised before the first piece."""
-    pieces = ENCODERS[format](log(database, name, since, until, estimate, limits, features))
+def stream_log(database: Database, name: str, format: str, *options: Any) -> Iterator[bytes]:
+    """The bytes of the `log` as a ``csv`` or ``parquet`` file, in pieces; errors are raised before the first piece."""
+    pieces = ENCODERS[format](log(database, name, *options))
     return chain([next(pieces)], pieces)
 
 
 def read_event_page(database: Database, name: str, after: int = 0, limit: int = 100) -> answers.Events:
     """A page of the events of an allocation, without the state of the policy."""
-    with database.transaction(writes=False) as connection:
-        row = row_of(connection, name)
-        with isolated(database, name, row.id), damage_as_state_error():
-            check(database.checked, connection, row)
-            names, at = read_names(connection, row.id), place_before(connection, row.id, after)
-            rows = next_rows(connection, row.id, after, limit + 1, row.sequence)  # the next one bears out the last
-            events = list(linked(rows, at, names))[:limit]
+    with intact(database, name) as (connection, row):
+        names, at = read_names(connection, row.id), place_before(connection, row.id, after)
+        rows = next_rows(connection, row.id, after, limit + 1, row.sequence)  # the next one bears out the last
+        events = list(linked(rows, at, names))[:limit]
     facts = [
         answers.Event(one.sequence, answers.moment(one.time), one.kind, one.round, _facts(one), one.key)
         for one in events

@@ -24,8 +24,7 @@ class LeaseRounds(Command[Lease]):
         >>> import tempfile
         >>> from evenhand.service import LeaseRounds, ReportLease, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
-        >>> store.create("drinks", ["tea", "coffee"], "fucb", parameters={"fractions": 0.2}, seed=1)
-        True
+        >>> new = store.create("drinks", ["tea", "coffee"], "fucb", parameters={"fractions": 0.2}, seed=1)
         >>> lease = store.run("drinks", LeaseRounds(1000))
         >>> lease.id, [(one.arm, one.count) for one in lease.arms]
         ('1', [('tea', 800), ('coffee', 200)])

@@ -24,10 +24,10 @@ from evenhand.messages.answers import Assumption
 from evenhand.messages.audit import Audit
 from evenhand.messages.prices import Price
 from evenhand.service.store import tables
-from evenhand.service.store.allocation import loaded, row_of
+from evenhand.service.store.allocation import loaded
 from evenhand.service.store.api_keys import Keys
 from evenhand.service.store.changes import arm_values
-from evenhand.service.store.checked import check, isolated
+from evenhand.service.store.checked import intact
 from evenhand.service.store.commands import CommandContext, Reading, round_of
 from evenhand.service.store.database import Database
 from evenhand.service.store.errors import UnknownDecision
@@ -43,8 +43,7 @@ class ReadAudit(Reading[Audit]):
         >>> import tempfile
         >>> from evenhand.service import Decide, ReadAudit, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
-        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
-        True
+        >>> new = store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         >>> answer = store.run("drinks", Decide(count=3))
         >>> [(line.arm, line.plays) for line in store.run("drinks", ReadAudit()).lines]
         [('tea', 2), ('coffee', 1)]
@@ -72,13 +71,10 @@ class ReadReport(Reading[Reported]):
 
 def stored_report(database: Database, name: str, now: float) -> str:
     """The report on an allocation in a database, which is only read."""
-    with database.transaction(writes=False) as connection:
-        row = row_of(connection, name)
-        with isolated(database, name, row.id), damage_as_state_error():
-            check(database.checked, connection, row, limit=None)
-            allocation = loaded(connection, row, name)
-            allocation.catch_up(connection, row)
-            found = ReadReport().run(CommandContext(allocation, now, connection, row.sequence))
+    with intact(database, name, limit=None) as (connection, row):
+        allocation = loaded(connection, row, name)
+        allocation.catch_up(connection, row)
+        found = ReadReport().run(CommandContext(allocation, now, connection, row.sequence))
     authors = {key.id: key.name for key in Keys(database).list()}
     return report(*found._replace(audit=replace(found.audit, authors=authors)))
 
@@ -91,8 +87,7 @@ class ReadDifferences(Reading[answers.Differences]):
         >>> import tempfile
         >>> from evenhand.service import ReadDifferences, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
-        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
-        True
+        >>> new = store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         >>> [(one.first, one.second, one.verdict) for one in store.run("drinks", ReadDifferences()).differences]
         [('tea', 'coffee', 'undecided')]
         >>> store.close()
@@ -153,8 +148,7 @@ class ReadHealth(Reading[answers.AllocationHealth]):
         >>> import tempfile
         >>> from evenhand.service import ReadHealth, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
-        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
-        True
+        >>> new = store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         >>> store.run("drinks", ReadHealth()).text
         'Nothing has been decided yet.'
         >>> store.close()
@@ -185,8 +179,7 @@ class ReadGauges(Reading[Gauges]):
         >>> import tempfile
         >>> from evenhand.service import Decide, ReadGauges, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
-        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
-        True
+        >>> new = store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         >>> answer = store.run("drinks", Decide(count=3))
         >>> store.run("drinks", ReadGauges())
         Gauges(pending=3, leased=0, largest_deficit=None, behind=0, round=3)
@@ -210,8 +203,7 @@ class Describe(Reading[answers.Allocation]):
         >>> import tempfile
         >>> from evenhand.service import Describe, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
-        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
-        True
+        >>> new = store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         >>> answer = store.run("drinks", Describe())
         >>> answer.algorithm, answer.arms, answer.seed, answer.closed
         ('ucb1', ('tea', 'coffee'), 1, False)
@@ -255,8 +247,7 @@ class ReadArms(Reading[answers.Arms]):
         >>> import tempfile
         >>> from evenhand.service import ReadArms, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
-        >>> store.create("drinks", ["tea", "coffee"], "fucb", parameters={"fractions": 0.1}, seed=1)
-        True
+        >>> new = store.create("drinks", ["tea", "coffee"], "fucb", parameters={"fractions": 0.1}, seed=1)
         >>> page = store.run("drinks", ReadArms(limit=1))
         >>> page.arms
         (Arm(arm='tea', retired=False, fraction=0.1, penalty=None, weight=None, cap=None, rate=None),)
@@ -296,8 +287,7 @@ class ReadDecision(Reading[answers.DecisionOutcome]):
         >>> import tempfile
         >>> from evenhand.service import Decide, ReadDecision, Reward, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
-        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
-        True
+        >>> new = store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         >>> answer = store.run("drinks", Decide())
         >>> answer = store.run("drinks", Reward([("1", {"tea": 0.5})]))
         >>> decision = store.run("drinks", ReadDecision("1"))

@@ -85,8 +85,7 @@ def verify(
         >>> import tempfile
         >>> from evenhand.service import Decide, Store
         >>> store = Store.open(tempfile.mkdtemp() + "/drinks.db")
-        >>> store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
-        True
+        >>> new = store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
         >>> answer = store.run("drinks", Decide(count=3))
         >>> verify(store.database)
         Verification(events={'drinks': 4}, since={'drinks': 1}, faults=())
