@@ -180,7 +180,11 @@ def find(name: str) -> Algorithm:
 def algorithms() -> dict[str, Algorithm]:
     """All algorithms by name, with those of installed packages (entry points ``evenhand.algorithms``)."""
     for entry in _installed():  # the package's own have registered themselves: it is loaded before this module
-        ALGORITHMS.setdefault(entry.name, Algorithm(entry.name, entry.load()))
+        if not callable(build := entry.load()):
+            raise ConfigurationError(
+                f"the entry point {entry.name} = {entry.value!r} must name a function, module:function"
+            )
+        ALGORITHMS.setdefault(entry.name, Algorithm(entry.name, build))
     return ALGORITHMS
 
 

@@ -65,6 +65,10 @@ def raised_by_own(error: BaseException) -> str | None:
     """What the user's own code raised, and where; None if there is none in the traceback."""
     for frame, line in walk_tb(error.__traceback__):
         code, module = frame.f_code, frame.f_globals.get("__name__", "")
+        if code.co_qualname == "EntryPoint.load":  # of an installed package
+            entry = frame.f_locals["self"]
+            where = f"the entry point {entry.name} = {entry.value!r} of the group {entry.group}"
+            return f"{where} cannot be loaded: {type(error).__name__}: {error}"
         generated = code.co_filename.startswith("<") and code.co_filename != SENT
         if not generated and not is_installed(module, code.co_filename):
             where = f"{code.co_qualname} ({module}, line {line})"
