@@ -211,3 +211,8 @@ def test_a_reader_that_stops_is_no_error() -> None:
 
 def test_a_terminal_without_greek_letters_shows_a_table() -> None:
     assert shell("PYTHONIOENCODING=ascii $EVENHAND algorithms tscsf_b") == (0, "")
+
+
+def test_a_file_in_place_of_a_table_is_said_to_be_none(refused: Refused) -> None:
+    words = ("client", "create", "shop", "lin_ucb", "--arm", "tea", "--missing", "never", "--features", "features.toml")
+    assert "features must be a table between braces, got 'features.toml'" in refused(*words)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from typer import Argument, Option
 
-from evenhand.core.errors import ConfigurationError, EvenhandError, nearest, number_hint
+from evenhand.core.errors import ConfigurationError, EvenhandError, nearest, number_hint, shown
 
 if TYPE_CHECKING:
     from evenhand.bandit.evaluation.log import Log
@@ -307,6 +307,8 @@ def table(text: str, name: str, example: str = "one policy, such as { index = 'u
             inline = text.lstrip().startswith("{")
             found = tomllib.loads(f"value = {text.strip()}")["value"] if inline else tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
+            if not inline and not name.endswith((".toml", ".json")):
+                raise ConfigurationError(f"{name} must be a table between braces, got {shown(text)}") from None
             raise ConfigurationError(f"{name} is neither TOML nor JSON: {error}") from None
     if not isinstance(found, dict) or "policies" in found:
         raise ConfigurationError(f"{name} must be the table of {example}")

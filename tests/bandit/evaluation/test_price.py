@@ -158,6 +158,13 @@ def test_a_bandit_is_priced_by_its_rewards_so_far() -> None:
     assert "for all promises and all arms together" in found.holds
 
 
+def test_a_promise_among_equal_arms_costs_nothing() -> None:
+    bandit = Bandit(["tea", "mate", "cola"], "fucb", fractions=0.1)
+    decision = bandit.decide(now=0.0)
+    bandit.observe(decision.id, dict.fromkeys(decision.names, 1.0), now=0.0)
+    assert [point.steady for point in price(bandit, [0.05, 0.1, 0.15]).curve] == [0.0, 0.0, 0.0]
+
+
 def test_unequal_promises_in_force_cost_what_the_audit_says() -> None:
     bandit = Bandit(["tea", "mate"], "f_ts", fractions=[0.0, 0.3], seed=1)
     with pytest.raises(EvenhandError, match="No reward of an arm is known yet"):

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 PROMISES = (0.05, 0.1, 0.15)
 PROMISED = ("fractions", "caps", "groups", "merit")  # parameters of a policy that are its promise
+ROUNDING = 1e-12  # part of the best reward that rounding may make of a price of nothing
 PARTS = (0.25, 0.5, 0.75)  # of an equal share, where there are too many arms for `PROMISES`
 LANES = 100  # simulated runs, each in a world that is fitted to the log drawn anew
 ROUNDS = 20_000  # simulated rounds, at most, where none are given
@@ -229,7 +230,8 @@ def _steady(facts: Facts, words: str, table: Mapping[str, Any]) -> tuple[PricePo
         (shares, low, high), duals = facts.deserved(table["merit"]), np.zeros(len(facts.names))
     else:
         shares, low, high, duals = _by_program(facts, facts.bounds(table))
-    value = min(max(facts.best - float(shares @ facts.means), low), high)
+    value = facts.best - float(shares @ facts.means)
+    value = min(max(value if value > ROUNDING * abs(facts.best) else 0.0, low), high)
     by_arm = dict(zip(facts.names, shares.tolist(), strict=True))
     return PricePoint(words, value, low, high, None, None, None, None, by_arm), duals
 
