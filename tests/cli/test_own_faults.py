@@ -13,7 +13,7 @@ MINE = """
 from attrs import frozen
 from evenhand import Metric, part
 from evenhand.delays import Delay
-from evenhand.policy import Index
+from evenhand.policy import Hold, Index
 
 @frozen
 class Broken(Index):
@@ -24,6 +24,11 @@ class Broken(Index):
 class Late(Delay):
     def quantile(self, level, arm, reward):
         return _by(level)
+
+@frozen
+class Alone(Hold):
+    def continued(self, state, observation, rng):
+        return state.tally.pulls < 0  # without what chance decided
 
 def _by(level):
     raise KeyError(str(len(level) > 0))
@@ -85,3 +90,16 @@ def test_a_fault_of_evenhand_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch
     monkeypatch.delattr("evenhand.simulation.simulate.run_setup")
     with pytest.raises(ImportError):
         run(["simulate", written(), "--figures", "none"])
+
+
+@pytest.mark.parametrize("command", ["simulate", "evaluate"])
+def test_one_that_gives_what_does_not_fit_is_named(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    hold = 'hold = { kind = "own_broken:Alone" }'
+    Path("log.csv").write_text("time,item,reward,propensity\n" + "1,tea,1,0.5\n2,mate,0,0.5\n3,mate,1,0.5\n" * 9)
+    words = {
+        "simulate": [written(index=f'index = "ucb"\n{hold}')],
+        "evaluate": ["log.csv", "--algorithm", f'{{ index = "ucb", {hold} }}'],
+    }
+    assert run([command, *words[command]]) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("evenhand: Alone gives what is of another shape or kind than is asked for: ")

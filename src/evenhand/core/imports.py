@@ -6,13 +6,14 @@ import importlib
 import importlib.util
 import sys
 import sysconfig
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from traceback import walk_tb
 from types import ModuleType
 from typing import Any
 
-from evenhand.core.errors import ConfigurationError, nearest
+from evenhand.core.errors import ConfigurationError, EvenhandError, nearest
 
 SENT = "<dynamic-code>"  # the file of code that was sent to another process
 
@@ -74,6 +75,26 @@ def raised_by_own(error: BaseException) -> str | None:
             where = f"{code.co_qualname} ({module}, line {line})"
             return f"{where} raised {type(error).__name__}: {error}".rstrip(": ")
     return next(iter(getattr(error, "__notes__", ())), None)  # from another process
+
+
+def is_own(part: object) -> bool:
+    """Whether a part is not one of Evenhand's."""
+    return part is not None and type(part).__module__.partition(".")[0] != "evenhand"
+
+
+@contextmanager
+def misfits_named(parts: Iterable[object]) -> Iterator[None]:
+    """Name the parts of one's own where Evenhand cannot use what one of them gives."""
+    try:
+        yield
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        own = sorted({type(one).__name__ for one in parts if is_own(one)})
+        if isinstance(error, EvenhandError) or raised_by_own(error) or not own:
+            raise
+        raise EvenhandError(
+            f"{' or '.join(own)} gives what is of another shape or kind than is asked for: "
+            f"{type(error).__name__}: {' '.join(str(error).split())}"
+        ) from error
 
 
 def _module_of(path: Path) -> ModuleType:

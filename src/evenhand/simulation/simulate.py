@@ -14,7 +14,7 @@ from evenhand.algorithms.build import PoliciesLike, PolicyLike, policies_of, sur
 from evenhand.core import streams, validate
 from evenhand.core.descriptions import complete, described
 from evenhand.core.errors import EvenhandError, Faults, number_of, shown
-from evenhand.core.imports import raised_by_own
+from evenhand.core.imports import is_own, misfits_named
 from evenhand.core.state import ALL_AVAILABLE, Array, State, for_lanes, shapes_in
 from evenhand.environment.world import Environment, EnvironmentLike, World, as_environment
 from evenhand.policy.composition import REMEMBERING, Policy, parts_in
@@ -161,17 +161,9 @@ def compare(
     if jobs != 1:
         parallel.carry(world, *named.values(), *measures)
     missing = {label: own for label, own in stages.items() if label not in kept}
-    try:
+    parts = world.rewards, world.availability, world.feedback, world.contexts, *measures
+    with misfits_named(itertools.chain(parts, *map(parts_in, named.values()))):
         _run_missing(missing, world, lanes, seed, rounds, measures, bool(changes), kept, jobs, progress)
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
-        parts = world.rewards, world.availability, world.feedback, world.contexts, *measures
-        own = {type(one).__name__ for one in itertools.chain(*map(parts_in, named.values()), parts) if _is_own(one)}
-        if isinstance(error, EvenhandError) or raised_by_own(error) or not own:
-            raise
-        raise EvenhandError(
-            f"{' or '.join(sorted(own))} gives what is of another shape or kind than is asked for: "
-            f"{type(error).__name__}: {' '.join(str(error).split())}"
-        ) from error
     information = run_information(named, world, lanes, seed, rounds, measures, changes)
     for label in named:
         if ALLOWED in kept[label].curves:
@@ -396,7 +388,7 @@ def check_can_run(environment: Environment, policies: Mapping[str, Policy], hori
 def _check_rewards(environment: Environment) -> None:
     """Rewards of one's own are refused whose means and range are not numbers."""
     rewards, name = environment.rewards, type(environment.rewards).__name__
-    if _is_own(rewards) and environment.contexts is None:
+    if is_own(rewards) and environment.contexts is None:
         validate.per_arm(f"{name}.means", rewards.means)
         if rewards.range is not None:
             low, high = validate.per_arm(f"{name}.range", rewards.range)
@@ -404,11 +396,6 @@ def _check_rewards(environment: Environment) -> None:
                 raise EvenhandError(
                     f"must be the smallest and the largest reward, got {low:g} and {high:g}", f"{name}.range"
                 )
-
-
-def _is_own(part: object) -> bool:
-    """Whether a part is not one of Evenhand's."""
-    return part is not None and type(part).__module__.partition(".")[0] != "evenhand"
 
 
 def _check_memories(environment: Environment, policies: Mapping[str, Policy]) -> None:

@@ -19,6 +19,7 @@ from evenhand.core import html, validate
 from evenhand.core.cohorts import Answers
 from evenhand.core.errors import DataError, EvenhandError, InfeasiblePromise
 from evenhand.core.html import Bar
+from evenhand.core.imports import misfits_named
 from evenhand.core.intervals import Interval
 from evenhand.core.numbers import percent
 from evenhand.core.state import Array, Decision, Feedback, Mask, Observation, State
@@ -27,7 +28,7 @@ from evenhand.inference.means import CONFIDENCE
 from evenhand.inference.sums import Sums, mean
 from evenhand.messages.changes import VALUES, Promise, change_of
 from evenhand.policy.accounts import Accounts
-from evenhand.policy.composition import Policy
+from evenhand.policy.composition import Policy, parts_in
 from evenhand.policy.segments import SegmentAccounts, check_segmented, infeasible, overall_of
 from evenhand.policy.settlement import with_shares
 from evenhand.simulation.files import without_infinities
@@ -173,7 +174,8 @@ def replay(
     _check_learns(name, made, log, rows)
     rare = float((rows.propensity < accept * (1.0 - 1e-9)).mean())
     within = None if segments is None and not promises else Within.of(log, rows.known, made, segments, promises)
-    rounds, plays, values = _decided(log, rows, made, limits, accept, seed, within)
+    with misfits_named(parts_in(made)):
+        rounds, plays, values = _decided(log, rows, made, limits, accept, seed, within)
     notes = [*log.notes, *[TOO_FEW.format(rounds)] * (rounds < FEW), *[TOO_SELDOM.format(rare)] * (rare > 0.0)]
     return Replay(
         policy=name,
