@@ -52,12 +52,11 @@ def decide(
     if estimate and record.contexts is not None and record.policy.estimates:
         raise _not_estimated(record)
     decision = (_after_silence if silent else chosen)(record, observation, record.state)
-    names, places, chances = record.arms.names, decision.places, decision.propensities
+    names, places, chances, least = record.arms.names, decision.places, decision.propensities, 0.0
     if places is None:
         decision.places = places = decision.played.nonzero()[0].tolist()
         if len(places) > 1:
             places.sort(key=decision.inclusion.item, reverse=True)  # stable: equal ones stay in the order of the arms
-    least = 0.0
     if chances is not None and able.size > 1 and (len(places) > 1 or chances.item(places[0]) < 1.0):
         among = chances if able.mask is None else chances[able.arms]
         least = float(among.item(among.argmin()))

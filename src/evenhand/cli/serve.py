@@ -8,24 +8,26 @@ from typing import Annotated
 from typer import Option
 
 from evenhand.cli.options import Database, Import, Port
+from evenhand.service.http.settings import Settings
 
 
 def serve(
     database: Database = "evenhand.db",
     # host name or address to listen on; addresses other than those of this computer require an API key
-    host: str = "127.0.0.1",
+    host: str = Settings.host,
     port: Port = 8000,
-    max_body: Annotated[int, Option(min=1, metavar="BYTES")] = 8 * 2**20,  # largest size of a request's body, in bytes
-    max_batch: Annotated[int, Option(min=1)] = 1000,  # largest number of decisions or rewards per request
-    max_arms: Annotated[int, Option(min=1)] = 100_000,  # largest number of arms per allocation
-    max_work: Annotated[int, Option(min=1)] = 500_000,  # largest number of decisions × arms per request
-    max_leases: Annotated[int, Option(min=1)] = 500,  # largest number of open leases per allocation
-    max_rate: Annotated[float, Option(min=0.01)] = 1000.0,  # requests per second and key
-    max_concurrent: Annotated[int, Option(min=1)] = 200,  # concurrent requests per key
-    max_logs: Annotated[int, Option(min=1)] = 2,  # concurrent log downloads per key
+    # largest size of a request's body, in bytes
+    max_body: Annotated[int, Option(min=1, metavar="BYTES")] = Settings.max_body,
+    max_batch: Annotated[int, Option(min=1)] = Settings.max_batch,  # largest number of decisions or rewards per request
+    max_arms: Annotated[int, Option(min=1)] = Settings.max_arms,  # largest number of arms per allocation
+    max_work: Annotated[int, Option(min=1)] = Settings.max_work,  # largest number of decisions × arms per request
+    max_leases: Annotated[int, Option(min=1)] = Settings.max_leases,  # largest number of open leases per allocation
+    max_rate: Annotated[float, Option(min=0.01)] = Settings.max_rate,  # requests per second and key
+    max_concurrent: Annotated[int, Option(min=1)] = Settings.max_concurrent,  # concurrent requests per key
+    max_logs: Annotated[int, Option(min=1)] = Settings.max_logs,  # concurrent log downloads per key
     # time limit for writing a log, in seconds
-    max_seconds: Annotated[float, Option(min=0.1, metavar="SECONDS")] = 60.0,
-    max_connections: Annotated[int, Option(min=1)] = 1000,  # largest number of open connections
+    max_seconds: Annotated[float, Option(min=0.1, metavar="SECONDS")] = Settings.max_seconds,
+    max_connections: Annotated[int, Option(min=1)] = Settings.max_connections,  # largest number of open connections
     # answer requests from this computer without a key while no key exists; do not use it behind a proxy
     no_keys: bool = False,
     # 'error', 'warning', 'info' (every request) or 'debug'
@@ -52,7 +54,6 @@ def serve(
     """
     given = locals()
     from evenhand.service.http import run as server
-    from evenhand.service.http.settings import Settings
 
     settings = Settings(**{one.name: given[one.name] for one in fields(Settings)})
     upkeep = server.Upkeep(upgrade, wait, idle, None if retention is None else retention * 86_400.0)

@@ -97,17 +97,10 @@ def serve(
 def _opened(database: str, upkeep: Upkeep, metrics: Metrics) -> Store:
     """The store, as soon as its database can be reached."""
     end, reported = time.monotonic() + (upkeep.wait or 0.0), False
+    given: Any = {"upgrade": upkeep.upgrade, "idle": upkeep.idle, "retention": upkeep.retention}
     while True:
         try:
-            return Store.open(
-                database,
-                upgrade=upkeep.upgrade,
-                observer=metrics,
-                idle=upkeep.idle,
-                retention=upkeep.retention,
-                check=CHECK,
-                judge=JUDGE,
-            )
+            return Store.open(database, observer=metrics, check=CHECK, judge=JUDGE, **given)
         except StoreUnavailable as error:
             if time.monotonic() >= end:
                 raise
