@@ -15,6 +15,7 @@ from evenhand.core import validate
 from evenhand.core.descriptions import complete
 from evenhand.core.errors import EvenhandError, MissingPart, StateError, number_of
 from evenhand.messages.answers import AllocationHealth, Decision, Lease, LeaseReport, Plan, RewardStatus, Stopping
+from evenhand.messages.arguments import SHARED
 from evenhand.messages.changes import ChangeLike, Rename, Retire, change_of
 from evenhand.policy.composition import Policy
 
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 FAR = 1e15  # seconds from the epoch, beyond any clock
 #: Arguments that several methods have, whose docstrings are completed from here.
 ARGUMENTS = {
+    **SHARED,
     "arm": "its name.",
-    "available": "names of the arms that can play; None for all that are not retired.",
     "now": "seconds since the epoch; None for the computer's clock.",
     "reason": "why, for the audit.",
     "terms": """``debt``, what becomes of owed plays: ``"carry"``, they go on; ``"cap"``, up to ``limit`` plays or
@@ -156,9 +157,6 @@ class Bandit:
         """Decide which arms play the next round.
 
         Args:
-            features: of the situation, by name; None where none are declared.
-            arms: features of arms in this round, by arm and name, such as ``{"tea": {"price": 2.5}}``; they go before
-                those that an arm has.
             propensities: whether to return the propensity of every available arm: exact where the policy has a closed
                 form, otherwise estimated from lanes that decide from the same state, which takes time.
 
@@ -575,16 +573,6 @@ class Bandit:
         Each interval says what is claimed of it, and under which premises. All of them hold at once with the given
         confidence. What was learned elsewhere does not count.
 
-        Args:
-            control: the arm or group with which all others are compared; None for all pairs.
-            of: ``"groups"`` for the groups that are promised shares, each the mean of its arms that are not retired.
-            month: a calendar month (UTC) such as ``"2026-11"``, whose rewards alone count; the last 13 are known. None
-                for all rounds.
-            assume: what to assume of rewards that are not known; None for the worst: that a reward depends on whether
-                and when it arrives. ``"lost independently"``: it does not, nor on its arm. ``"the window is over"``,
-                with ``missing="zero"``: those that are awaited, or came late, are 0.
-            confidence: with which all intervals hold, above 0 and below 1.
-
         Returns:
             A difference for each pair, in the order of the arms.
 
@@ -615,13 +603,6 @@ class Bandit:
         now: float | None = None,
     ) -> Stopping:
         """Whether one may stop: the arms that can still be the best, and what this rests on; ask as often as you like.
-
-        Args:
-            delta: δ in (0, 1), the probability with which the answer may be wrong at any time.
-            epsilon: in your unit of reward; one may stop when no other arm is better by more. With 0 and two equal best
-                arms that never comes, so look at ``epsilon_now``.
-            best: how many best arms are to be known; ``"promises"`` for those that the best shares under the promises
-                give more than their minimum; None for as many as play in a round.
 
         Returns:
             The answer; printed, it is sentences.

@@ -19,6 +19,7 @@ from ..core.errors import DataError, EvenhandError
 from ..core.files import path_of, whole
 from ..messages import answers
 from ..messages.answers import Assumption, Missing
+from ..messages.arguments import SHARED
 from ..messages.changes import ChangeLike, change_of
 from ..messages.requests import Round
 from .errors import UnexpectedAnswer
@@ -37,8 +38,8 @@ PAGE = 1000  # entries per page of a list
 REPORT = 20_000  # rewards and columns per report of a lease
 #: Arguments that mean the same in several operations, whose docstrings need not describe them again.
 COMMON = {
+    **SHARED,
     "name": "of the allocation.",
-    "available": "names of the arms that can play; None for all that are not retired.",
     "idempotency_key": "by which the service recognises the call when it is repeated; None for a new one.",
 }
 DRY_RUN = {"dry_run": "true"}  # the query of a request that is to write nothing
@@ -155,9 +156,6 @@ def decide(
     """Decide which arms play in the next round.
 
     Args:
-        features: of the situation, by name; None where none are declared.
-        arms: features of arms in this round, by arm and name, such as ``{"tea": {"price": 2.5}}``; they go before those
-            that an arm has.
         propensities: whether to return the propensities of all available arms, which takes time if they have no
             closed form.
 
@@ -454,12 +452,6 @@ def stopping(
 ) -> Steps[answers.Stopping]:
     """Whether one may stop: the arms that can still be the best; ask as often as you like.
 
-    Args:
-        delta: in (0, 1), the probability with which the answer may be wrong at any time.
-        epsilon: by how much another arm may be better, in the unit of the rewards.
-        best: how many best arms are to be known; ``"promises"`` for those that the best shares under the promises give
-            more than their minimum; None for as many as play in a round.
-
     Returns:
         The answer; printed, it is sentences.
     """
@@ -492,13 +484,6 @@ def differences(
     confidence: float = 0.95,
 ) -> Steps[answers.Differences]:
     """Differences of mean rewards, with intervals that hold at all times at once, however often one looks.
-
-    Args:
-        control: the arm or group with which all others are compared; None for all pairs.
-        of: ``"arms"`` or ``"groups"``.
-        month: in UTC, such as ``"2026-11"``, whose rewards alone count; None for all rounds.
-        assume: of rewards that are not known, ``"lost independently"`` or ``"the window is over"``; None for the worst.
-        confidence: with which all intervals hold.
 
     Returns:
         The differences, each with its interval, what is claimed of it, and a sentence.
