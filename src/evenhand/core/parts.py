@@ -286,7 +286,9 @@ def plain(part: object) -> Any:
     if part is None or isinstance(part, str | int | float | bool):
         return part
     what = f"the function {part.__qualname__}" if isinstance(part, FunctionType) else repr(part)
-    raise StateError(f"{what} cannot be saved: make it a registered part (evenhand.part)")
+    raise StateError(
+        f"{what} cannot be saved: make it a registered part (evenhand.part), or give numbers, texts, lists or tables"
+    )
 
 
 def class_of(
