@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["Bandit", "Decision", "Round"]
-
 if TYPE_CHECKING:
-    from evenhand.bandit.bandit import Bandit
-    from evenhand.messages.answers import Decision
-    from evenhand.messages.requests import Round
+    from evenhand.bandit.bandit import Bandit as Bandit
+    from evenhand.messages.answers import Decision as Decision
+    from evenhand.messages.requests import Round as Round
+
+HOMES = {"Bandit": "bandit.bandit", "Decision": "messages.answers", "Round": "messages.requests"}
+__all__ = ["Bandit", "Decision", "Round"]
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name at first use, so that modules of this package are light to import."""
-    if name not in __all__:
+    if name not in HOMES:
         raise AttributeError(f"module 'evenhand.bandit' has no attribute {name!r}")
-    from evenhand.bandit import bandit
-
-    return getattr(bandit, name)
+    return getattr(import_module(f"evenhand.{HOMES[name]}"), name)

@@ -194,6 +194,7 @@ class Bandit:
                 rounds before one that the policy cannot decide, as beyond its horizon, are decided.
 
         Example:
+            >>> from evenhand.bandit import Round
             >>> bandit = Bandit(["tea", "coffee"], "ucb1")
             >>> [one.names for one in bandit.decide_many([Round(available=["coffee"]), Round()])]
             [('coffee',), ('tea',)]

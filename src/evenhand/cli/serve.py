@@ -74,7 +74,4 @@ def demo(
     """
     from evenhand.service.demo import demonstrate
 
-    if no_browser:
-        demonstrate(port, None)
-    else:
-        demonstrate(port)
+    demonstrate(port, *[None] * no_browser)
