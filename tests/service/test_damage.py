@@ -231,7 +231,9 @@ def test_no_webhook_is_sent_an_edited_record(url: str) -> None:
     store.close()
 
 
-def test_a_part_that_was_not_imported_is_no_damage(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_part_that_was_not_imported_is_no_damage(
+    url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     class Half(Index):
         def score(self, state: Any, observation: Any, rng: Any) -> Any:
             return np.full(state.tally.pulls.shape, 0.5)
@@ -256,6 +258,8 @@ def test_a_part_that_was_not_imported_is_no_damage(url: str, monkeypatch: pytest
         assert all(one["health"]["status"] == "good" for one in listed if one["name"] != "own")
     assert verify(store.database).faults == (detail.replace("'own' ", "'own': ", 1),)
     store.close()
+    assert cli.run(["db", "restore", "own", "--database", url]) == 2
+    assert capsys.readouterr().err == f"evenhand: {detail}\n"
 
 
 # --- the page ---------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, delete, insert, select, update
 
 from evenhand.bandit import saved
 from evenhand.bandit.record import Record
-from evenhand.core.errors import DataError, EvenhandError, StateError
+from evenhand.core.errors import DataError, EvenhandError, MissingPart, StateError
 from evenhand.core.files import write_whole
 from evenhand.messages.rules import ALLOCATION, matches
 from evenhand.service.store import features, seals, tables
@@ -66,7 +66,7 @@ def restore(database: Database, name: str, removed: Path, from_snapshot: bool | 
     with database.transaction(writes=True) as connection:
         id = row_of(connection, name, lock=True).id
         rows, names = _rows(connection, id), read_names(connection, id)
-        sound, state = _sound(rows, names), None
+        sound, state = _sound(name, rows, names), None
         kept = {row.sequence for row in rows if row.sequence <= sound.last.sequence}
         later = _after_snapshot(connection, id, rows, names, sound) if len(kept) < len(rows) else None
         if from_snapshot is None and later is not None:
@@ -163,7 +163,7 @@ def import_events(database: Database, path: Path, name: str) -> int:
         raise EvenhandError(f"{name!r} cannot be the name of an allocation")
     names, rows = _read(path)
     try:
-        sound = _sound(rows, names, whole=True)
+        sound = _sound(name, rows, names, whole=True)
     except StateError as error:
         raise DataError(f"{path}: {error}") from None
     with database.transaction(writes=True) as connection:
@@ -189,12 +189,15 @@ def _rows(connection: Connection, id: int) -> list[Any]:
     ]
 
 
-def _sound(rows: list[Any], names: Sequence[str], whole: bool = False) -> _Sound:
+def _sound(name: str, rows: list[Any], names: Sequence[str], whole: bool = False) -> _Sound:
     """The allocation as far as its events are in order; with ``whole`` all of them must be."""
     if not rows:
         raise StateError("there are no events")
     (first,) = linked(rows[:1], START, names)
-    bandit, closed = fold(None, first, closed=False)
+    try:
+        bandit, closed = fold(None, first, closed=False)
+    except MissingPart as error:
+        raise MissingPart(f"allocation {name!r} {error}") from None
     return _folded(rows[1:], names, _Sound(bandit, closed, first, first), whole)
 
 
