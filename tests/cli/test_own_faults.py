@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from evenhand.cli.main import run
+from evenhand.core import parts
 
 MINE = """
 from attrs import frozen
@@ -32,6 +33,16 @@ class Alone(Hold):
 
 def _by(level):
     raise KeyError(str(len(level) > 0))
+
+from evenhand.availability import Availability
+
+@part("availability", "own_odd")
+@frozen
+class Odd(Availability):
+    def draw(self, rng, rows, lanes):
+        return "nobody"
+    def distribution(self, arms):
+        return 5
 """
 CONFIG = """
 horizon = 30
@@ -103,3 +114,14 @@ def test_one_that_gives_what_does_not_fit_is_named(command: str, capsys: pytest.
     assert run([command, *words[command]]) == 2
     last = capsys.readouterr().err.splitlines()[-1]
     assert last.startswith("evenhand: Alone gives what is of another shape or kind than is asked for: ")
+
+
+@pytest.mark.parametrize("command", ["check", "simulate"])
+def test_one_that_does_not_fit_before_the_first_round_is_named(
+    command: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "_KINDS", {slot: dict(known) for slot, known in parts._KINDS.items()})
+    feedback = 'availability = { kind = "own_broken:Odd" }\nfractions = 0.1'
+    assert run([command, written(feedback=feedback)]) == 2
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("evenhand: Odd gives what is of another shape or kind than is asked for: TypeError: ")

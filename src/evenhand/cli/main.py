@@ -80,13 +80,21 @@ def run(arguments: Sequence[str]) -> int:
         return _fail(str(interrupt) or "interrupted", Ended.status)
     except Exception as error:
         package = ((error.name or "") if isinstance(error, ModuleNotFoundError) else "").partition(".")[0]
-        message = remedy(package) if package in EXTRAS else raised_by_own(error)
+        message = remedy(package) if package in EXTRAS else raised_by_own(error) or _misfit(error)
         if "embedded null byte" in str(error):  # what Python says of such a path, without it
             message = "the name of a file has a null character in it"
         if message is None:  # a fault of Evenhand
             raise
         return _fail(message)
     return 0
+
+
+def _misfit(error: Exception) -> str | None:
+    """What is said of parts of one's own where there are any, and one of them may have given what does not fit."""
+    from evenhand.core.imports import misfit
+    from evenhand.core.parts import own_names
+
+    return misfit(error, own_names())
 
 
 def _misused(error: typer.BadParameter) -> int:

@@ -6,7 +6,7 @@ import importlib
 import importlib.util
 import sys
 import sysconfig
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from traceback import walk_tb
@@ -82,19 +82,24 @@ def is_own(part: object) -> bool:
     return part is not None and type(part).__module__.partition(".")[0] != "evenhand"
 
 
+def misfit(error: Exception, own: Collection[str]) -> str | None:
+    """What is said where Evenhand cannot use what one of these parts of one's own gives; None for another error."""
+    kinds = AttributeError, LookupError, TypeError, ValueError
+    if not own or not isinstance(error, kinds) or isinstance(error, EvenhandError) or raised_by_own(error):
+        return None
+    gives = f"{' or '.join(sorted(own))} gives what is of another shape or kind than is asked for"
+    return f"{gives}: {type(error).__name__}: {' '.join(str(error).split())}"
+
+
 @contextmanager
 def misfits_named(parts: Iterable[object]) -> Iterator[None]:
     """Name the parts of one's own where Evenhand cannot use what one of them gives."""
     try:
         yield
-    except (AttributeError, LookupError, TypeError, ValueError) as error:
-        own = sorted({type(one).__name__ for one in parts if is_own(one)})
-        if isinstance(error, EvenhandError) or raised_by_own(error) or not own:
-            raise
-        raise EvenhandError(
-            f"{' or '.join(own)} gives what is of another shape or kind than is asked for: "
-            f"{type(error).__name__}: {' '.join(str(error).split())}"
-        ) from error
+    except Exception as error:
+        if message := misfit(error, {type(one).__name__ for one in parts if is_own(one)}):
+            raise EvenhandError(message) from error
+        raise
 
 
 def _module_of(path: Path) -> ModuleType:

@@ -188,6 +188,12 @@ def kinds(slot: str) -> dict[str, type]:
     return _KINDS[slot]
 
 
+def own_names() -> list[str]:
+    """The names of registered classes that are not Evenhand's."""
+    every = (cls for of_slot in _KINDS.values() for cls in of_slot.values())
+    return [cls.__name__ for cls in every if cls.__module__.partition(".")[0] != "evenhand"]
+
+
 def build(slot: str, table: object, importing: Callable[[str], object] | None = None) -> Any:
     """The part that a plain form describes.
 
