@@ -627,6 +627,11 @@ ENVIRONMENT_BREACHES: dict[str, EnvironmentBreach] = {
         checks.rewards_are_sound,
         "a reward is not finite",
     ),
+    "one reward for all arms": (
+        lambda: Environment(Drawn(np.array(MEANS), lambda shape: np.zeros((*shape[:2], 1)))),
+        checks.draws_fit,
+        r"the rewards: what is drawn has the shape \(60, 3, 1\), not",
+    ),
     "rewards beyond their range": (
         lambda: Environment(Coins(np.array(MEANS), lambda shape: np.full(shape, 7.0))),
         checks.rewards_are_sound,

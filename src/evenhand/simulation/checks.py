@@ -224,6 +224,18 @@ def chance_is_declared(policy: Policy, arms: int) -> None:
         )
 
 
+def draws_fit(environment: Environment, horizon: int) -> None:
+    """What is drawn has an entry for every round, lane and arm, and contexts have the columns that they declare."""
+    drawn = _world(environment, horizon).strands[0].draw(0, horizon)
+    lanes, columns = (horizon, LANES), environment.widths or (0, 0)
+    whole, each = (*lanes, environment.arms), (*lanes, environment.arms, columns[1])
+    names = "rewards", "availability", "chance of the feedback", "means", "situation", "features of the arms"
+    for name, given, shape in zip(names, drawn, (whole, whole, whole, whole, (*lanes, columns[0]), each), strict=True):
+        found = np.asarray(given).shape
+        fits = found == shape or (given is None and name != "rewards")
+        assert fits, f"the {name}: what is drawn has the shape {found}, not {shape}"
+
+
 def same_world_for_all(environment: Environment, horizon: int) -> None:
     """The same seed gives every policy the same rewards and availability, whatever it plays."""
     first, second = (_world(environment, horizon) for _ in range(2))
@@ -319,6 +331,7 @@ POLICY_CHECKS: tuple[Callable[[Policy, int], None], ...] = (
 )
 #: The checks of `check_environment`, to be run one by one.
 ENVIRONMENT_CHECKS: tuple[Callable[[Environment, int], None], ...] = (
+    draws_fit,
     same_world_for_all,
     rewards_are_sound,
     feedback_is_sound,
