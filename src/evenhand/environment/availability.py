@@ -35,6 +35,7 @@ class Availability(Part, ABC):
     Example:
         >>> import numpy as np
         >>> from evenhand import Environment
+        >>> from evenhand.availability import Availability
         >>> from evenhand.rewards import Bernoulli
         >>> class OneSleeps(Availability):
         ...     def draw(self, rng, rows, lanes):

@@ -49,6 +49,7 @@ class Contexts(Part, ABC):
     Example:
         >>> import numpy as np
         >>> from evenhand import Environment
+        >>> from evenhand.contexts import Context, Contexts
         >>> from evenhand.rewards import Logistic
         >>> class Weekend(Contexts):
         ...     widths = (2, 0)

@@ -86,7 +86,8 @@ class FeedbackModel(Part, ABC):
     """A model of when rewards become known. A class of your own needs `open`; the other members have defaults.
 
     Example:
-        >>> from evenhand import Environment
+        >>> from evenhand import Environment, Feedback
+        >>> from evenhand.feedback import FeedbackModel
         >>> from evenhand.rewards import Bernoulli
         >>> class Halved(FeedbackModel):
         ...     def open(self, shape, rounds):

@@ -43,6 +43,7 @@ class Delay(FeedbackModel):
     Example:
         >>> import numpy as np
         >>> from evenhand import Environment
+        >>> from evenhand.delays import Delay
         >>> from evenhand.rewards import Bernoulli
         >>> class SecondArmIsLate(Delay):
         ...     def quantile(self, level, arm, reward):

@@ -41,6 +41,7 @@ class Rewards(Part, ABC):
     Example:
         >>> import numpy as np
         >>> from evenhand import Environment
+        >>> from evenhand.rewards import Rewards
         >>> class Coins(Rewards):
         ...     means = np.array([0.5, 0.5])
         ...     def draw(self, rng, rows, lanes):

@@ -249,7 +249,7 @@ class Metric(Part, ABC):
 
     Example:
         >>> import numpy as np
-        >>> from evenhand import Environment, compare
+        >>> from evenhand import Environment, Metric, compare
         >>> from evenhand.algorithms import ucb1
         >>> from evenhand.rewards import Bernoulli
         >>> class Changes(Metric):
