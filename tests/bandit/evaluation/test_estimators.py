@@ -15,6 +15,7 @@ from evenhand.bandit.evaluation.evaluation import evaluate
 from evenhand.bandit.evaluation.followed import Model, followed
 from evenhand.bandit.evaluation.log import Log
 from evenhand.bandit.evaluation.targets import FixedShares, as_target
+from evenhand.core.errors import EvenhandError
 from evenhand.core.state import Array
 from tests.bandit.evaluation.logs import (
     AWAKE,
@@ -222,3 +223,33 @@ def test_several_plays_a_round_are_right_on_average() -> None:
     for values, errors in repeated(once, 500).values():
         assert abs(values.mean() - wanted @ means) < 4 * values.std() / 500**0.5
         assert errors.mean() == pytest.approx(values.std(), rel=4 / 1000**0.5)
+
+
+@pytest.mark.parametrize(
+    ("chances", "fault"),
+    [
+        (np.full((3, 2), 1.0), "'mine' sum to 2 in round 1, and at most 1 can play"),
+        (
+            np.full((3, 3), 0.3),
+            r"'mine' must have a column for each of \['a', 'b'\] and 3 rows in all, got .* \(3, 3\)",
+        ),
+        (np.full((4, 2), 0.5), r"and 3 rows in all, got an array of shape \(4, 2\) from row 0 on"),
+        (np.full((2, 2), 0.5), "the target 'mine' gives the propensities of 2 of 3 rounds"),
+        ([[0.5, 0.5], [np.nan, 0.5], [0.5, 0.5]], r"'mine' must be in \[0, 1\], got \[nan, 0.5\] in round 2"),
+        ([[0.5, 0.5], [0.5, 0.5], [-0.5, 1.0]], r"'mine' must be in \[0, 1\], got \[-0.5, 1.0\] in round 3"),
+        ("half", "'mine' must be numbers, got 'half'"),
+        (None, r"got an array of shape \(\) from row 0 on"),
+    ],
+)
+def test_propensities_of_a_target_of_ones_own_that_cannot_be_are_refused(chances: Any, fault: str) -> None:
+    class Mine:
+        name = "mine"
+
+        def items(self) -> tuple[str, ...]:
+            return ("a", "b")
+
+        def propensities(self, log: Log) -> Any:
+            yield chances
+
+    with pytest.raises(EvenhandError, match=fault):
+        evaluate(log_of(*TINY), Mine())

@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 from evenhand.bandit.evaluation.known import Known
 from evenhand.bandit.evaluation.log import Log
 from evenhand.bandit.evaluation.targets import CELLS, Target
-from evenhand.core.errors import DataError
+from evenhand.core.errors import DataError, EvenhandError, shown
 from evenhand.core.state import Array
 
 LOGGED = "the log's policy"
 LARGEST = 50_000_000  # numbers of the sums of a model by features
+NEAR = 1e-6  # by which rounding may take a sum of propensities beyond the number of plays
 FRESH = 50  # the model is computed again whenever the log has grown by a fiftieth
 
 
@@ -160,7 +161,8 @@ def followed(log: Log, name: str, target: Target, model: Model) -> Followed:
     """What a target would have played in each round of a log."""
     propensity, guess, expected = np.zeros(log.rows), np.zeros(log.rows), np.zeros(log.rounds)
     shares, start = np.zeros(len(log.items)), 0
-    for propensities in target.propensities(log):
+    for given in target.propensities(log):
+        propensities = _checked(name, given, log, start)
         stop = start + len(propensities)
         rows = slice(*np.searchsorted(log.round, (start, stop)))
         round, item = log.round[rows], log.item[rows]
@@ -169,7 +171,33 @@ def followed(log: Log, name: str, target: Target, model: Model) -> Followed:
         propensity[rows], guess[rows] = propensities[round - start, item], means[round - start, item]
         shares += propensities.sum(axis=0)
         start = stop
+    if start < log.rounds:
+        raise EvenhandError(f"the target {name!r} gives the propensities of {start:,} of {log.rounds:,} rounds")
     return Followed(name, log, propensity, propensity / log.propensity, guess, expected, shares / log.rounds)
+
+
+def _checked(name: str, given: object, log: Log, start: int) -> Array:
+    """The propensities of some rounds, which a target of one's own may have wrong."""
+    try:
+        found = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        raise EvenhandError(f"the propensities of the target {name!r} must be numbers, got {shown(given)}") from None
+    if found.ndim != 2 or found.shape[1] != len(log.items) or start + len(found) > log.rounds:
+        raise EvenhandError(
+            f"the propensities of the target {name!r} must have a column for each of {shown(list(log.items))} and "
+            f"{log.rounds:,} rows in all, got an array of shape {found.shape} from row {start} on"
+        )
+    wrong = ~((found >= -NEAR) & (found <= 1.0 + NEAR)).all(axis=1)
+    if wrong.any():
+        raise EvenhandError(
+            f"the propensities of the target {name!r} must be in [0, 1], got {found[wrong.argmax()].tolist()} in round "
+            f"{start + wrong.argmax() + 1}"
+        )
+    sums, most = found.sum(axis=1), np.bincount(log.round).max()
+    if (sums > most + NEAR).any():
+        where = f"in round {start + sums.argmax() + 1}, and at most {most} can play"
+        raise EvenhandError(f"the propensities of the target {name!r} sum to {sums.max():g} {where}")
+    return found
 
 
 def as_logged(log: Log) -> Followed:
