@@ -1,5 +1,5 @@
 // Which algorithm suits: the questions of the service's table, and what it recommends for the answers.
-import { html } from './view.js';
+import { html, options } from './view.js';
 
 // The answers that are usual: the first option of each question.
 export const usual = (questions) => Object.fromEntries(questions.map(({ name, options }) => [name, Object.keys(options)[0]]));
@@ -38,9 +38,8 @@ export const textsFor = (one) => {
 };
 
 export function Advice({ kind, listed, answers, suits, chosen, onAnswer, onUse }) {
-  const select = ({ name, text, options }) => html`<label key=${name}>${text}
-    <select onChange=${({ target }) => onAnswer({ [name]: target.value })}>${options.map(([value, words]) =>
-      html`<option value=${value} selected=${value === answers[name]}>${words}</option>`)}</select></label>`;
+  const select = ({ name, text, options: all }) => html`<label key=${name}>${text}
+    <select onChange=${({ target }) => onAnswer({ [name]: target.value })}>${options(all, answers[name])}</select></label>`;
   const asked = listed.questions.filter(({ name }) => ['rewards', 'means', 'explainable'].includes(name))
     .map((one) => ({ ...one, options: Object.entries(one.options) }));
   const promises = promisesOf(kind, listed);

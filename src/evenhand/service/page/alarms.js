@@ -17,7 +17,6 @@ const STATED = {
 
 export class Alarms extends Form {
   state = { events: null, webhooks: null, url: '', all: false, secret: '', removing: '', busy: false, error: null };
-  loading = new AbortController();
 
   componentDidMount() {
     this.load();
@@ -26,11 +25,6 @@ export class Alarms extends Form {
   // What was stated changes with the alarms that stand, and deliveries with every event.
   componentDidUpdate({ audit }) {
     if (audit?.sequence !== this.props.audit?.sequence) this.load();
-  }
-
-  componentWillUnmount() {
-    super.componentWillUnmount();
-    this.loading.abort();
   }
 
   async load() {

@@ -2,20 +2,19 @@
 import { Arm } from './arm.js';
 import { rewardScale, shareScale } from './bars.js';
 import { Groups } from './bounds.js';
-import { several, whole } from './format.js';
-import { Pager, Turns, cut, isNarrow, onResize } from './pager.js';
+import { compare, contains, several, whole } from './format.js';
+import { Paged, Pager, Turns, cut, isNarrow } from './pager.js';
 import { byMerit, takesTotals, urgency, urgent } from './states.js';
 import { percent } from './submit.js';
 import { Table } from './table.js';
 import { Term } from './terms.js';
-import { Component, html, visible } from './view.js';
+import { html, options, toggled, visible } from './view.js';
 import { say } from './words.js';
 
 const descending = (field) => (one, other) => (other[field] ?? -Infinity) - (one[field] ?? -Infinity) || 0;
 const FIRST = 'urgency'; // the order at first
 const SHORT = 24; // letters
 const NONE = []; // the same each time, so that rows are not rendered again
-const names = new Intl.Collator('en-GB', { numeric: true });
 
 const ORDERS = {
   urgency: ['Most urgent first', null],
@@ -25,17 +24,15 @@ const ORDERS = {
   fewest: ['Fewest plays first', (one, other) => one.all_plays - other.all_plays],
   estimate: ['Largest estimated reward first', descending('estimate')],
   pending: ['Most pending rewards first', descending('pending')],
-  name: ['By name', (one, other) => names.compare(one.arm, other.arm)],
+  name: ['By name', (one, other) => compare(one.arm, other.arm)],
 };
 
 // The name of a group beside each of its arms.
 const short = (name) => visible([...name].length > SHORT ? `${[...name].slice(0, SHORT - 1).join('')}…` : name);
 
-const folded = (text) => text.normalize('NFKC').toLocaleLowerCase('en-GB');
-
 // `caps` are the lines of largest shares, by arm, and `within` those of promises in segments.
 function select(lines, filter, order, { caps, within }) {
-  const matching = filter ? lines.filter((line) => folded(line.arm).includes(folded(filter))) : lines;
+  const matching = filter ? lines.filter((line) => contains(line.arm, filter)) : lines;
   if (order === 'urgency') return urgent(matching, (line) => urgency(line, caps.get(line.arm), within.get(line.arm)));
   return ORDERS[order][1] ? [...matching].sort(ORDERS[order][1]) : matching;
 }
@@ -47,16 +44,8 @@ function smallest(lines) {
   return shared.some((line) => line.share > least.share) ? least.arm : null;
 }
 
-export class Arms extends Component {
+export class Arms extends Paged {
   state = { page: 0, open: new Set(), figures: false };
-
-  componentDidMount() {
-    this.end = onResize(() => this.setState({ page: 0 }));
-  }
-
-  componentWillUnmount() {
-    this.end();
-  }
 
   // The same objects as long as nothing changes, so that rows are not rendered again.
   page(audit, { filter = '', order }, bounds) {
@@ -68,12 +57,6 @@ export class Arms extends Component {
       this.cut = { of, page, scales, least: smallest(lines) };
     }
     return this.cut;
-  }
-
-  toggle(arm) {
-    const open = new Set(this.state.open);
-    if (!open.delete(arm)) open.add(arm);
-    this.setState({ open });
   }
 
   // Of each arm its largest share, the names of the groups in which it is, its promise in a segment, since when it is stated to be behind, and its
@@ -98,27 +81,22 @@ export class Arms extends Component {
     return this.bounded;
   }
 
-  render({ audit, name, retired, service, loaded, onMore, chosen, onChoose }, { open, figures }) {
+  render({ audit, name, retired, service, loaded, onMore, chosen }, { open, figures }) {
     const totals = takesTotals(audit.lines);
     const merit = audit.lines.some(byMerit);
     const bounds = this.bounds(audit);
     const { caps, groups, within, since, entries } = bounds;
     const { page, scales, least } = this.page(audit, chosen, bounds);
-    const turn = (page) => this.setState({ page });
-    const choose = (change) => {
-      this.setState({ page: 0 });
-      onChoose(change);
-    };
     const arm = (line, at) => html`<${Arm} key=${line.arm} id=${`why-${page.at * page.size + at}`} line=${line}
       cap=${caps.get(line.arm)} within=${within.get(line.arm)} since=${since.get(line.arm)} ledger=${entries.get(line.arm) ?? NONE} authors=${audit.authors} groups=${groups.get(line.arm)?.join(', ') ?? ''}
       lines=${audit.lines} ...${{ name, service }} scales=${scales} totals=${totals} open=${open.has(line.arm)}
-      least=${line.arm === least} onWhy=${() => this.toggle(line.arm)} />`;
+      least=${line.arm === least} onWhy=${() => this.setState({ open: toggled(open, line.arm) })} />`;
     const body = () => html`
       <table class="overview" role="table" aria-label="Overview of the arms">
         <thead role="rowgroup"><tr role="row">${headsOf(merit).map(head)}</tr></thead>
         <tbody role="rowgroup">${page.rows.map(arm)}</tbody>
       </table>
-      ${page.last > 0 && html`<div class="pager"><${Turns} at=${page.at} last=${page.last} onTurn=${turn} /></div>`}
+      ${page.last > 0 && html`<div class="pager"><${Turns} at=${page.at} last=${page.last} onTurn=${this.turn} /></div>`}
       <details open=${figures} onToggle=${(event) => this.setState({ figures: event.target.open })}>
         <summary>All figures of these arms</summary>
         ${figures && html`<${Table} rows=${page.rows} />`}
@@ -127,9 +105,9 @@ export class Arms extends Component {
       <h2 id="arms">Who gets what</h2>
       <${Key} merit=${merit} end=${scales.share[1]} />
       <${Groups} ...${{ audit, retired }} scale=${scales.share} />
-      ${audit.lines.length > 3 && html`<${Tools} chosen=${chosen} onChoose=${choose} />`}
+      ${audit.lines.length > 3 && html`<${Tools} chosen=${chosen} onChoose=${this.choose} />`}
       <${Limited} audit=${audit} loaded=${loaded} onMore=${onMore} />
-      <${Pager} page=${page} what=${say('Arms')} none=${say('No arm has a matching name')} onTurn=${turn} />
+      <${Pager} page=${page} what=${say('Arms')} none=${say('No arm has a matching name')} onTurn=${this.turn} />
       ${page.rows.length > 0 && body()}
     </section>`;
   }
@@ -149,7 +127,6 @@ function Key({ merit, end }) {
 
 function Tools({ chosen, onChoose }) {
   const { filter = '', order = FIRST } = chosen;
-  const option = ([key, [text]]) => html`<option value=${key} selected=${key === order}>${text}</option>`;
   return html`<form class="tools" role="search" onSubmit=${(event) => event.preventDefault()}>
     <label>Arms whose name contains
       <input type="search" name="filter" autocomplete="off" value=${filter}
@@ -157,7 +134,7 @@ function Tools({ chosen, onChoose }) {
     </label>
     <label>Order
       <select name="order" value=${order} onChange=${({ target }) => onChoose({ order: target.value })}>
-        ${Object.entries(ORDERS).map(option)}
+        ${options(Object.entries(ORDERS).map(([key, [text]]) => [key, text]), order)}
       </select>
     </label>
   </form>`;

@@ -5,7 +5,7 @@ import { Badge } from './health.js';
 import { Ledger } from './ledger.js';
 import { received, urgency, urgent, word } from './states.js';
 import { Term } from './terms.js';
-import { Ago, Component, Name, html } from './view.js';
+import { Ago, Component, Name, html, toggled } from './view.js';
 import { say } from './words.js';
 
 const NAMED = 12; // arms of a group
@@ -30,19 +30,13 @@ const look = (field) => (field === 'state' ? 'names' : 'number');
 export class Groups extends Component {
   state = { open: new Set(), all: false };
 
-  toggle(name) {
-    const open = new Set(this.state.open);
-    if (!open.delete(name)) open.add(name);
-    this.setState({ open });
-  }
-
   render({ audit: { bounds, ledger, alarms, authors }, retired, scale }, { open, all }) {
     if (bounds.length === 0) return null;
     const groups = urgent(bounds.filter(({ kind }) => kind === 'group'), (line) => urgency(line));
     const since = new Map(alarms.filter(({ kind }) => kind.startsWith('group')).map((one) => [one.name, one.since]));
     const row = (line, at) => html`<${Group} key=${line.name} id=${`group-${at}`} since=${since.get(line.name)}
       ledger=${ledger.filter(({ kind, name }) => kind.startsWith('group') && name === line.name)} ...${{ line, retired, scale, authors }}
-      open=${open.has(line.name)} onWhy=${() => this.toggle(line.name)} />`;
+      open=${open.has(line.name)} onWhy=${() => this.setState({ open: toggled(open, line.name) })} />`;
     const heads = ['Group', 'Promise', 'Share of the rounds since the promise began', 'Reason'];
     return html`
       ${groups.length > 0 && html`<table class="overview groups" role="table" aria-label="Overview of the groups">

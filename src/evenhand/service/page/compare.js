@@ -3,7 +3,8 @@ import { RewardDot } from './bars.js';
 import { reward, rewardInterval } from './format.js';
 import { Badge } from './health.js';
 import { address } from './route.js';
-import { Component, html, visible } from './view.js';
+import { Loader, html, options, visible } from './view.js';
+import { say } from './words.js';
 
 const CLAIMS = {
   holds: ['good', 'Holds however often one looks'],
@@ -11,16 +12,11 @@ const CLAIMS = {
   not_claimed: ['closed', 'Not claimed'],
 };
 
-export class Compare extends Component {
+export class Compare extends Loader {
   state = { other: '', found: null, fault: '' };
-  loading = new AbortController();
 
   componentDidUpdate({ line }) {
     if (line !== this.props.line && this.state.other) this.load(this.state.other);
-  }
-
-  componentWillUnmount() {
-    this.loading.abort();
   }
 
   choose(other) {
@@ -47,8 +43,7 @@ export class Compare extends Component {
     return html`<div class="compare">
       <label>Compare its mean reward with that of
         <select name="other" value=${other} onChange=${({ target }) => this.choose(target.value)}>
-          <option value="">choose an arm</option>
-          ${others.map(({ arm }) => html`<option value=${arm} selected=${arm === other}>${visible(arm)}</option>`)}
+          ${options([['', say('choose an arm')], ...others.map(({ arm }) => [arm, visible(arm)])], other)}
         </select>
       </label>
       <div aria-live="polite">${fault && html`<p><bdi>${fault}</bdi></p>`}${found && html`<${Found} ...${found} />`}</div>

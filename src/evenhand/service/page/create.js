@@ -11,7 +11,7 @@ import { Parameters } from './parameters.js';
 import { Form, Problem } from './submit.js';
 import { Term } from './terms.js';
 import { Upload } from './upload.js';
-import { html } from './view.js';
+import { html, options } from './view.js';
 
 // What can be promised, in the words of the form.
 const PROMISES = {
@@ -90,20 +90,15 @@ export class Create extends Form {
 
   async componentDidMount() {
     this.name?.focus();
-    const loading = (this.loading = new AbortController());
+    const { signal } = this.loading;
     try {
-      const listed = await this.props.service.get('v1/algorithms', loading.signal);
+      const listed = await this.props.service.get('v1/algorithms', signal);
       const { features: feature_kinds, ...more } = listed;
       more.algorithms = [...more.algorithms, ...ofParts(more.recommendations)];
       this.setState({ ...more, feature_kinds, answers: usual(listed.questions) }, () => this.set(this.promising(this.state.promise)));
     } catch (error) {
-      if (!loading.signal.aborted) this.setState({ error: { message: `The algorithms could not be loaded: ${error.message}` } });
+      if (!signal.aborted) this.setState({ error: { message: `The algorithms could not be loaded: ${error.message}` } });
     }
-  }
-
-  componentWillUnmount() {
-    super.componentWillUnmount();
-    this.loading?.abort();
   }
 
   set(change) {
@@ -180,10 +175,9 @@ export class Create extends Form {
     return html`<fieldset class="choices"><legend>${legend}</legend>${options.map(option)}</fieldset>`;
   }
 
-  select(field, label, options) {
-    const option = ([key, text]) => html`<option value=${key} selected=${key === this.state[field]}>${text}</option>`;
+  select(field, label, all) {
     return html`<label>${label}<select onChange=${({ target }) => this.set({ [field]: target.value })}>
-      ${options.map(option)}</select></label>`;
+      ${options(all, this.state[field])}</select></label>`;
   }
 
   form() {

@@ -2,7 +2,7 @@
 import { Chart, ROOM, axis, plain, tip } from './chart.js';
 import { moment, plays, several, whole } from './format.js';
 import { Swatch, lookOf } from './looks.js';
-import { Component, Name, html } from './view.js';
+import { Component, Name, html, toggled } from './view.js';
 import { say } from './words.js';
 
 const FIRST = 5; // arms that are drawn unless others are selected
@@ -43,12 +43,6 @@ export class DeficitHistory extends Component {
     return this.kept;
   }
 
-  toggle(arms, arm) {
-    const shown = new Set(arms.filter(({ drawn }) => drawn).map(({ arm }) => arm));
-    if (!shown.delete(arm)) shown.add(arm);
-    this.setState({ shown });
-  }
-
   // A promise that was always kept to within a play needs a sentence; its saw of quarter plays would look like an alarm.
   body(history) {
     if (!history.note) return this.chart(history);
@@ -65,7 +59,8 @@ export class DeficitHistory extends Component {
     const data = this.data(history);
     const { largest, ahead, listed } = this.state;
     const label = `Deficits of ${several(data.lines.length, 'line')} over the rounds; as a table below`;
-    const onArm = (arm) => this.toggle(data.arms, arm);
+    const drawn = data.arms.filter((one) => one.drawn).map(({ arm }) => arm);
+    const onArm = (arm) => this.setState({ shown: toggled(drawn, arm) });
     const onLargest = () => this.setState({ largest: !largest });
     return html`
       <p>The largest number of plays that an arm was behind its promise since the previous point; below 0 it was ahead.</p>
@@ -132,13 +127,7 @@ function picture(data, look, width) {
     splitLine: { show: false },
     axisLabel: { formatter: short, showMaxLabel: false },
   });
-  return {
-    grid: ROOM,
-    xAxis: rounds,
-    yAxis: amounts,
-    series,
-    tooltip: tip(look, tipLines),
-  };
+  return { grid: ROOM, xAxis: rounds, yAxis: amounts, series, tooltip: tip(look, tipLines) };
 }
 
 const compact = new Intl.NumberFormat('en-GB', { notation: 'compact', maximumFractionDigits: 2 });

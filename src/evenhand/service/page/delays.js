@@ -4,9 +4,7 @@ import { duration, several, whole } from './format.js';
 import { Component, html } from './view.js';
 import { say } from './words.js';
 
-const TOTALS =
-  'Rewards arrive as totals of rounds. They name no decision, so there is no delay to measure.';
-
+const TOTALS = 'Rewards arrive as totals of rounds. They name no decision, so there is no delay to measure.';
 const LEASED = 'Of the rewards of leased decisions no delay is known: a client reports them together.';
 
 export class Delays extends Component {
@@ -70,10 +68,7 @@ function picture(bins, look, width) {
     max: count,
     interval: step,
     splitLine: { show: false },
-    axisLabel: {
-      formatter: (place) => (place % step ? '' : duration(bins.edges[place])),
-      showMaxLabel: count % step === 0,
-    },
+    axisLabel: { formatter: (place) => (place % step ? '' : duration(bins.edges[place])), showMaxLabel: count % step === 0 },
   });
   return {
     grid: ROOM,
@@ -82,14 +77,6 @@ function picture(bins, look, width) {
     tooltip: tip(look, (points) => [between(bins, points[0].dataIndex), several(points[0].value, 'reward')], {
       axisPointer: { type: 'shadow' },
     }),
-    series: [
-      {
-        type: 'bar',
-        data: bins.counts,
-        barCategoryGap: '6%',
-        itemStyle: { color: look.got },
-        emphasis: { disabled: true },
-      },
-    ],
+    series: [{ type: 'bar', data: bins.counts, barCategoryGap: '6%', itemStyle: { color: look.got }, emphasis: { disabled: true } }],
   };
 }

@@ -7,15 +7,15 @@ import { hasGroups } from './parameters.js';
 import { Promises, inPlay, promising } from './promises.js';
 import { changes, link } from './route.js';
 import { Form, Problem, fraction } from './submit.js';
-import { Component, Name, html } from './view.js';
+import { Loader, Name, html } from './view.js';
 import { say } from './words.js';
 
-export class Edit extends Component {
+export class Edit extends Loader {
   state = { algorithms: [], values: {} };
 
   // Which promises can be changed follows from the algorithm, and the fields of a new arm from the change that adds it.
   async componentDidMount() {
-    const { signal } = (this.loading = new AbortController());
+    const { signal } = this.loading;
     try {
       this.setState(await this.props.service.get('v1/algorithms', signal));
       const { components } = await this.props.service.get('openapi.json', signal);
@@ -23,10 +23,6 @@ export class Edit extends Component {
     } catch {
       // The page shows the state of the connection; without the list, groups and caps cannot be begun.
     }
-  }
-
-  componentWillUnmount() {
-    this.loading.abort();
   }
 
   // Whether it has promises to groups, and caps.

@@ -2,7 +2,8 @@
 import { Fault, describedBy } from './faults.js';
 import { fresh } from './fields.js';
 import { Field, typed } from './parameters.js';
-import { html } from './view.js';
+import { html, options } from './view.js';
+import { say } from './words.js';
 
 const OF = { situation: 'the situation, such as who asks', arms: 'each arm, such as its price' };
 const CUT = ['category', 'flag', 'number']; // kinds whose values can be segments
@@ -76,13 +77,12 @@ function Feature({ one, at, kinds, tried, lacking, faults, onChange, onRemove })
   const called = `Feature ${at + 1}`;
   const wrong = { ...faults, ...(lacking && (tried || one.name.trim()) && { [`${before(one)}name`]: lacking }) };
   const own = kinds.find(({ kind }) => kind === one.kind);
-  const option = ({ kind }) => html`<option value=${kind} selected=${kind === one.kind}>${kind}</option>`;
   return html`<fieldset class="group"><legend>${called}, of ${OF[one.of]}</legend>
     <div class="row">
       <label>Name<input value=${one.name} maxlength="200" autocomplete="off" required aria-label=${`Name of feature ${at + 1}`}
         ...${describedBy(wrong, `${before(one)}name`)} onInput=${({ target }) => onChange({ name: target.value })} /></label>
       <label>Kind<select aria-label=${`Kind of feature ${at + 1}`} ...${describedBy(wrong, before(one))}
-        onChange=${({ target }) => onChange({ kind: target.value })}>${kinds.map(option)}</select></label>
+        onChange=${({ target }) => onChange({ kind: target.value })}>${options(kinds.map(({ kind }) => [kind, kind]), one.kind)}</select></label>
     </div>
     ${['name', ''].map((path) => html`<${Fault} faults=${wrong} path=${before(one) + path} />`)}
     ${own && html`<p class="note">${own.summary}.</p>`}
@@ -95,11 +95,11 @@ function Feature({ one, at, kinds, tried, lacking, faults, onChange, onRemove })
 function Segments({ features, segments, cuts, faults, onChange }) {
   const able = features.filter(({ of, kind }) => of === 'situation' && CUT.includes(kind));
   const chosen = chosenOf(features, segments);
-  const option = ({ id, name }) => html`<option value=${id} selected=${id === segments}>${name.trim() || 'without a name'}</option>`;
+  const all = [['', say('nothing: over all rounds')], ...able.map(({ id, name }) => [id, name.trim() || 'without a name'])];
   return html`<div class="row">
     <label>Count rounds, and promise shares, by<select ...${describedBy(faults, 'segments')}
       onChange=${({ target }) => onChange({ segments: Number(target.value) || null })}>
-      <option value="" selected=${!chosen}>nothing: over all rounds</option>${able.map(option)}</select></label>
+      ${options(all, chosen?.id ?? '')}</select></label>
     ${chosen?.kind === 'number' && html`<label>Cuts, each begins a segment<input value=${cuts} autocomplete="off" inputmode="decimal"
       placeholder="such as 18, 65" ...${describedBy(faults, 'segments.cuts')} onInput=${({ target }) => onChange({ cuts: target.value })} /></label>`}
   </div>

@@ -15,6 +15,11 @@ function fixed(value, digits) {
   return formats.get(digits).format(value).replace('-', '\u2212');
 }
 
+// Names in the order of people, and whether one has some letters in it.
+export const { compare } = new Intl.Collator(LOCALE, { numeric: true });
+const folded = (text) => text.normalize('NFKC').toLocaleLowerCase(LOCALE);
+export const contains = (text, part) => folded(text).includes(folded(part));
+
 const known = (value) => value !== null && value !== undefined && Number.isFinite(value);
 
 export const whole = (value) => (known(value) ? fixed(value, 0) : NOTHING);
@@ -52,17 +57,13 @@ export const rewardInterval = (low, high) => inUnit(between(low, high, number));
 export const shareInterval = (low, high) =>
   known(low) && known(high) ? `${between(low, high, percent)}%` : NOTHING;
 
-const UNITS = [
-  ['d', 86400],
-  ['h', 3600],
-  ['min', 60],
-  ['s', 1],
-];
+const UNITS = Object.entries({ d: 86400, h: 3600, min: 60, s: 1 });
+const unitOf = (seconds) => UNITS.find(([, size]) => seconds >= size) ?? ['s', 1];
 
 // A delay, in the largest unit of which it is at least one.
 export function duration(seconds) {
   if (!known(seconds)) return NOTHING;
-  const [unit, size] = UNITS.find(([, size]) => seconds >= size) ?? ['s', 1];
+  const [unit, size] = unitOf(seconds);
   const value = seconds / size;
   return `${fixed(value, Number.isInteger(value) || value >= 100 ? 0 : value < 1 ? 3 : 1)}${SPACE}${unit}`;
 }
@@ -80,13 +81,13 @@ export const several = (count, one, more = `${one}s`) => say(`${whole(count)} ${
 export function ago(time) {
   if (!time) return 'never';
   const seconds = Math.max(0, (Date.now() - new Date(time)) / 1000);
-  const [unit, size] = UNITS.find(([, size]) => seconds >= size) ?? ['s', 1];
+  const [unit, size] = unitOf(seconds);
   return seconds < 10 ? 'now' : `${whole(Math.floor(seconds / size))}${SPACE}${unit} ago`;
 }
 
 // A rough number of seconds: the two largest digits say enough of a forecast.
 export function about(seconds) {
   if (!known(seconds)) return NOTHING;
-  const [unit, size] = UNITS.find(([, size]) => seconds >= size) ?? ['s', 1];
+  const [unit, size] = unitOf(seconds);
   return `${whole(Number((seconds / size).toPrecision(2)))}${SPACE}${unit}`;
 }

@@ -6,7 +6,7 @@ import { Author } from './ledger.js';
 import { Swatch, lookOf } from './looks.js';
 import { Range, chosenRange, rangeOf } from './range.js';
 import { byMerit } from './states.js';
-import { Component, Name, html } from './view.js';
+import { Component, Name, html, toggled } from './view.js';
 import { unit } from './words.js';
 
 const FIRST = 5; // groups and arms that are drawn unless others are selected
@@ -16,12 +16,6 @@ const MINUTE = 60_000; // ms
 
 export class History extends Component {
   state = { shown: null, all: false };
-
-  toggle(data, id) {
-    const shown = new Set(data.drawn.map((line) => line.id));
-    if (!shown.delete(id)) shown.add(id);
-    this.setState({ shown });
-  }
 
   // The same object as long as nothing changes, so that the charts are not drawn again.
   data({ audit, chosen, described }) {
@@ -75,7 +69,7 @@ export class History extends Component {
       ${data.known < data.ends[1] && html`<p class="note">Mean rewards are of rounds up to ${moment(data.known)}: a missing reward is
         zero when its window is over, and later rounds would show only the rewards that arrived.</p>`}
       <${Legend} data=${data} all=${this.state.all} onAll=${() => this.setState({ all: true })}
-        onLine=${(id) => this.toggle(data, id)} />
+        onLine=${(id) => this.setState({ shown: toggled(data.drawn.map((line) => line.id), id) })} />
       <${Changes} marked=${data.marked} count=${audit.changes_made.length} authors=${audit.authors} />
       <details><summary>As a table</summary><${Listed} data=${data} parts=${parts} /></details>
     `;

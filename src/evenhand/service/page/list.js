@@ -1,17 +1,17 @@
 // All allocations: their health, when they last decided, and where to look first.
-import { plays, whole } from './format.js';
+import { compare, contains, plays, whole } from './format.js';
 import { Health, STATES, WORDS } from './health.js';
-import { Pager, Turns, cut, isNarrow, onResize } from './pager.js';
+import { Paged, Pager, Turns, cut, isNarrow } from './pager.js';
 import { link, where } from './route.js';
-import { Ago, Component, Name, html } from './view.js';
+import { Ago, Name, html, options } from './view.js';
 
-const collator = new Intl.Collator('en-GB', { numeric: true });
-const text = (field) => (one, other) => collator.compare(one[field], other[field]);
+const text = (field) => (one, other) => compare(one[field], other[field]);
 // The largest or latest first; what is unknown last.
 const most = (value) => (one, other) => {
   const [a, b] = [value(one), value(other)];
   return a === b ? 0 : a === null ? 1 : b === null ? -1 : a < b ? 1 : -1;
 };
+const latest = (field) => [most((one) => one.health[field]), (one) => html`<${Ago} time=${one.health[field]} />`];
 
 // [head, order, what is shown, class, how the order is called on a phone]
 const COLUMNS = {
@@ -23,69 +23,34 @@ const COLUMNS = {
     'sentence',
     'Worst health first',
   ],
-  behind: [
-    'Behind, in plays',
-    most((one) => one.health.behind),
-    (one) => plays(one.health.behind),
-    'number',
-    'Furthest behind first',
-  ],
-  decision: [
-    'Last decision',
-    most((one) => one.health.last_decision),
-    (one) => html`<${Ago} time=${one.health.last_decision} />`,
-    'time',
-    'Latest decision first',
-  ],
-  reward: [
-    'Last reward',
-    most((one) => one.health.last_reward),
-    (one) => html`<${Ago} time=${one.health.last_reward} />`,
-    'time',
-    'Latest reward first',
-  ],
+  behind: ['Behind, in plays', most((one) => one.health.behind), (one) => plays(one.health.behind), 'number', 'Furthest behind first'],
+  decision: ['Last decision', ...latest('last_decision'), 'time', 'Latest decision first'],
+  reward: ['Last reward', ...latest('last_reward'), 'time', 'Latest reward first'],
   rounds: ['Rounds', most((one) => one.round), (one) => whole(one.round), 'number', 'Most rounds first'],
   arms: ['Arms', most((one) => one.arms), (one) => whole(one.arms), 'number', 'Most arms first'],
   algorithm: ['Algorithm', text('algorithm'), (one) => html`<bdi>${one.algorithm}</bdi>`, 'algorithm', 'By algorithm'],
 };
 const FIRST = 'health'; // the order at first
 
-const folded = (words) => words.normalize('NFKC').toLocaleLowerCase('en-GB');
-
 // Those that match, in order. `reverse` turns the order round.
 function select(list, { filter = '', health = '', order = FIRST, reverse = '' }) {
   const found = list.filter(
-    (one) => (!health || one.health.status === health) && folded(`${one.name} ${one.algorithm}`).includes(folded(filter)),
+    (one) => (!health || one.health.status === health) && contains(`${one.name} ${one.algorithm}`, filter),
   );
-  const compare = (COLUMNS[order] ?? COLUMNS[FIRST])[1];
+  const ranked = (COLUMNS[order] ?? COLUMNS[FIRST])[1];
   const sign = reverse ? -1 : 1;
-  return found.sort((one, other) => sign * compare(one, other) || collator.compare(one.name, other.name));
+  return found.sort((one, other) => sign * ranked(one, other) || compare(one.name, other.name));
 }
 
-export class List extends Component {
-  state = { page: 0 };
-
-  componentDidMount() {
-    this.end = onResize(() => this.setState({ page: 0 }));
-  }
-
-  componentWillUnmount() {
-    this.end();
-  }
-
+export class List extends Paged {
   body() {
-    const { list, chosen, onChoose } = this.props;
-    const choose = (change) => {
-      this.setState({ page: 0 });
-      onChoose(change);
-    };
+    const { list, chosen } = this.props;
     const page = cut(select(list, chosen), this.state.page, isNarrow() ? 25 : 50);
-    const onTurn = (page) => this.setState({ page });
     return html`
-      <${Tools} list=${list} chosen=${chosen} onChoose=${choose} />
-      <${Pager} page=${page} what="Allocations" none="No allocation matches" onTurn=${onTurn} />
-      ${page.rows.length > 0 && html`<${Table} rows=${page.rows} chosen=${chosen} onChoose=${choose} />`}
-      ${page.last > 0 && html`<div class="pager"><${Turns} at=${page.at} last=${page.last} onTurn=${onTurn} /></div>`}
+      <${Tools} list=${list} chosen=${chosen} onChoose=${this.choose} />
+      <${Pager} page=${page} what="Allocations" none="No allocation matches" onTurn=${this.turn} />
+      ${page.rows.length > 0 && html`<${Table} rows=${page.rows} chosen=${chosen} onChoose=${this.choose} />`}
+      ${page.last > 0 && html`<div class="pager"><${Turns} at=${page.at} last=${page.last} onTurn=${this.turn} /></div>`}
     `;
   }
 
@@ -113,21 +78,20 @@ function Empty({ administers }) {
 function Tools({ list, chosen, onChoose }) {
   const { filter = '', health = '', order = FIRST } = chosen;
   const count = (state) => list.filter((one) => one.health.status === state).length;
-  const option = (value, words, now) => html`<option value=${value} selected=${value === now}>${words}</option>`;
   const healthy = list.every((one) => one.health);
-  const states = healthy && STATES.map((state) => option(state, `${WORDS[state]} (${whole(count(state))})`, health));
+  const states = () => STATES.map((state) => [state, `${WORDS[state]} (${whole(count(state))})`]);
   return html`<form class="tools" role="search" onSubmit=${(event) => event.preventDefault()}>
     <label>Name or algorithm contains
       <input type="search" autocomplete="off" value=${filter} onInput=${({ target }) => onChoose({ filter: target.value })} />
     </label>
     ${healthy && html`<label>Health
       <select onChange=${({ target }) => onChoose({ health: target.value })}>
-        ${option('', `All (${whole(list.length)})`, health)}${states}
+        ${options([['', `All (${whole(list.length)})`], ...states()], health)}
       </select>
     </label>`}
     <label class="narrow">Order
       <select onChange=${({ target }) => onChoose({ order: target.value, reverse: '' })}>
-        ${columns(list).map(([key, column]) => option(key, column[4], order))}
+        ${options(columns(list).map(([key, column]) => [key, column[4]]), order)}
       </select>
     </label>
   </form>`;

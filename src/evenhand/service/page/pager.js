@@ -1,16 +1,29 @@
 // A long list in pages.
 import { whole } from './format.js';
-import { html } from './view.js';
+import { Component, html } from './view.js';
 
 const narrow = matchMedia('(max-width: 45rem)');
 
-// Calls `changed` when the window becomes narrow or wide, when pages have another size; returns how to end that.
-export function onResize(changed) {
-  narrow.addEventListener('change', changed);
-  return () => narrow.removeEventListener('change', changed);
-}
-
 export const isNarrow = () => narrow.matches;
+
+// What is shown in pages: another choice, or a window that becomes narrow or wide, leads to the first one.
+export class Paged extends Component {
+  state = { page: 0 };
+  turn = (page) => this.setState({ page });
+  first = () => this.turn(0);
+  choose = (change) => {
+    this.first();
+    this.props.onChoose(change);
+  };
+
+  componentDidMount() {
+    narrow.addEventListener('change', this.first);
+  }
+
+  componentWillUnmount() {
+    narrow.removeEventListener('change', this.first);
+  }
+}
 
 // The rows of a page, the last one where there are fewer.
 export function cut(all, page, size) {

@@ -1,7 +1,7 @@
 // The fields of the parameters of an algorithm, as the service describes them.
 import { Fault, describedBy } from './faults.js';
 import { Term } from './terms.js';
-import { html } from './view.js';
+import { html, options } from './view.js';
 
 // These have fields of their own: beside each arm, and for each group.
 const ELSEWHERE = ['fractions', 'caps', 'groups'];
@@ -59,11 +59,10 @@ export function Parameters({ algorithm, texts, faults, onInput }) {
 function Table({ of, texts, faults, onInput }) {
   const { name, kinds, description } = of;
   const kind = kinds.find((one) => one.kind === texts[name]);
-  const option = ({ kind: key, summary }) =>
-    html`<option value=${key} selected=${key === texts[name]}>${key}: ${summary}</option>`;
+  const all = kinds.map(({ kind: key, summary }) => [key, `${key}: ${summary}`]);
   return html`<fieldset class="parameter"><legend><${Term} word=${name}><code>${name}</code></${Term}></legend>
     <select id=${`parameter-${name}`} aria-label=${name} ...${describedBy(faults, name, `about-${name}`)}
-      onChange=${({ target }) => onInput({ ...texts, [name]: target.value })}>${kinds.map(option)}</select>
+      onChange=${({ target }) => onInput({ ...texts, [name]: target.value })}>${options(all, texts[name])}</select>
     <${Fault} faults=${faults} path=${name} />
     <p class="note" id=${`about-${name}`}>${description}</p>
     ${kind?.parameters.map((one) => html`<${Field} key=${`${name}.${kind.kind}.${one.name}`} of=${one} before=${`${name}.`}
@@ -83,7 +82,7 @@ export function Field({ of, before = '', texts, faults, onInput }) {
   const typed = ({ target }) => onInput({ ...texts, [path]: target.value });
   const usual = of.default === null ? '' : typeof of.default === 'string' ? of.default : JSON.stringify(of.default);
   const choice = html`<select id=${id} ...${about} onChange=${typed}>
-    ${['', 'true', 'false'].map((value) => html`<option value=${value} selected=${value === text}>${value || `default: ${usual}`}</option>`)}
+    ${options([['', `default: ${usual}`], ['true', 'true'], ['false', 'false']], text)}
   </select>`;
   const input = html`<input id=${id} ...${about} value=${text} required=${required} autocomplete="off"
     spellcheck=${false} inputmode=${type === 'number' || type === 'integer' ? 'decimal' : 'text'}

@@ -1,7 +1,7 @@
 // What was stated of alarms lately: that promises were missed, are kept again, or have ended.
 import { moment, several } from './format.js';
 import { address, alarming } from './route.js';
-import { Component, html } from './view.js';
+import { Loader, html } from './view.js';
 
 export const LATELY = 1000; // events among which alarms are looked for
 
@@ -13,9 +13,8 @@ export async function stated({ name, audit, service }, signal) {
 }
 
 // The trace of alarms of which none stands any more. It is loaded at first, and when the last of them is resolved.
-export class Resolved extends Component {
+export class Resolved extends Loader {
   state = { events: [] };
-  loading = new AbortController();
 
   componentDidMount() {
     this.load();
@@ -23,10 +22,6 @@ export class Resolved extends Component {
 
   componentDidUpdate({ audit }) {
     if (audit.alarms.length > 0 && this.props.audit.alarms.length === 0) this.load();
-  }
-
-  componentWillUnmount() {
-    this.loading.abort();
   }
 
   async load() {

@@ -1,12 +1,11 @@
 // May we stop? The answer of the service, asked anew when something has happened, at most once in a while.
 import { address } from './route.js';
-import { Component, html } from './view.js';
+import { Loader, html } from './view.js';
 
 const APART = 10_000; // ms
 
-export class Stopping extends Component {
+export class Stopping extends Loader {
   state = { answer: null };
-  loading = new AbortController();
 
   componentDidMount() {
     this.load();
@@ -18,7 +17,7 @@ export class Stopping extends Component {
 
   componentWillUnmount() {
     clearTimeout(this.later);
-    this.loading.abort();
+    super.componentWillUnmount();
   }
 
   async load() {

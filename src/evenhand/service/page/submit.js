@@ -1,11 +1,12 @@
 // What all forms have in common: they send a change once, and say what became of it.
 import { Refused } from './api.js';
-import { Component, html } from './view.js';
+import { Loader, html } from './view.js';
 
 const PAUSE = 400; // ms without a key pressed, before a preview is requested
 
-export class Form extends Component {
+export class Form extends Loader {
   componentWillUnmount() {
+    super.componentWillUnmount();
     this.stop();
   }
 

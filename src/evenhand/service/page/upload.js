@@ -1,7 +1,7 @@
 // A log of decisions, from which a new allocation starts: what its promise would cost, before anything is created.
 import { Refused } from './api.js';
 import { fraction } from './submit.js';
-import { Component, html } from './view.js';
+import { Component, html, options } from './view.js';
 
 const ROLES = { timestamp: 'Time of the decision', item_id: 'What was played', reward: 'Reward' };
 const SHOWN = 8; // sentences of the answer
@@ -50,18 +50,17 @@ export class Upload extends Component {
   column(role, label, names) {
     const chosen = this.state.columns[role] ?? '';
     const change = ({ target }) => this.set({ columns: { ...this.state.columns, [role]: target.value } });
-    const option = (name) => html`<option value=${name} selected=${name === chosen}>${name || 'by its usual name'}</option>`;
-    return html`<label>${label}<select onChange=${change}>${['', ...names].map(option)}</select></label>`;
+    const all = ['', ...names].map((name) => [name, name || 'by its usual name']);
+    return html`<label>${label}<select onChange=${change}>${options(all, chosen)}</select></label>`;
   }
 
   fields() {
     const { log, promise, blank, busy } = this.state;
     const names = columnsOf(log);
     const meanings = { '': 'there are none', zero: 'a reward of 0', lost: 'nothing: it was lost', never: 'it is still to come' };
-    const meaning = ([key, text]) => html`<option value=${key} selected=${key === blank}>${text}</option>`;
     return html`<div class="row">${Object.entries(ROLES).map(([role, label]) => this.column(role, label, names))}</div>
       <div class="row"><label>A blank reward means<select onChange=${({ target }) => this.set({ blank: target.value })}>
-          ${Object.entries(meanings).map(meaning)}</select></label>
+          ${options(Object.entries(meanings), blank)}</select></label>
         <label>Promised to each, %<input value=${promise} inputmode="decimal" autocomplete="off"
           onInput=${({ target }) => this.set({ promise: target.value })} /></label>
         <button type="button" disabled=${busy} onClick=${() => this.ask()}>What would it cost?</button></div>`;

@@ -17,4 +17,23 @@ const Name = ({ of }) => html`<bdi class="name">${visible(String(of))}</bdi>`;
 // A time as a distance from now, with the moment itself on demand.
 const Ago = ({ time }) => (time ? html`<time datetime=${time} title=${moment(time)}>${ago(time)}</time>` : 'never');
 
-export { Ago, Component, Name, h, html, render, visible };
+// The options of a selection: values, each with its text.
+const options = (all, chosen) => all.map(([value, text]) => html`<option value=${value} selected=${value === chosen}>${text}</option>`);
+
+// A set with one more member, or without it.
+function toggled(set, one) {
+  const others = new Set(set);
+  if (!others.delete(one)) others.add(one);
+  return others;
+}
+
+// What loads something of its own, until it is gone.
+class Loader extends Component {
+  loading = new AbortController();
+
+  componentWillUnmount() {
+    this.loading.abort();
+  }
+}
+
+export { Ago, Component, Loader, Name, h, html, options, render, toggled, visible };
