@@ -44,11 +44,8 @@ class InvalidJson(ValueError):
 
 
 def parse_json(body: bytes) -> Any:
-    """The value of a document without what readers treat differently or a database cannot store.
-
-    These are repeated names, numbers that are not finite or have more than 64 bits, NUL and lone surrogates. orjson and
-    pydantic take the last of repeated names, so that the parser of Python is used, which can ask.
-    """
+    """The value of a document without what readers treat differently or a database cannot store."""
+    # orjson and pydantic take the last of repeated names, so that the parser of Python is used, which can ask.
     if not body or body.isspace():
         raise InvalidJson("the body is empty; it must be a JSON object")
     try:
@@ -63,9 +60,8 @@ def parse_json(body: bytes) -> Any:
     if b"\\" in body and b"\\u" in body:
         for text in _strings(value):
             if "\0" in text or any("\ud800" <= letter <= "\udfff" for letter in text):
-                raise InvalidJson(
-                    f"a string has a character that cannot be stored, NUL or a lone surrogate: {_short(text)}"
-                )
+                what = "a character that cannot be stored, NUL or a lone surrogate"
+                raise InvalidJson(f"a string has {what}: {_short(text)}")
     return value
 
 

@@ -19,11 +19,7 @@ PAUSE = 0.01  # seconds of a pause, at most: a decision takes 3 to 5 ms, most of
 
 
 class Priority:
-    """Lets short requests go before long work.
-
-    A pause ends with the short requests, and at the latest after `PAUSE`; those that are still there then, such as one
-    about the allocation that the work holds, are no reason for another pause.
-    """
+    """Lets short requests go before long work; those that are still there after a pause are no reason for another."""
 
     def __init__(self, longest: float = PAUSE, clock: Callable[[], float] = time.perf_counter) -> None:
         self._longest, self._clock = longest, clock

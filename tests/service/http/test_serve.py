@@ -27,6 +27,7 @@ from evenhand.service.store.errors import StoreUnavailable
 from tests.service.databases import PATIENCE, free_port, until
 from tests.service.http.asking import DRINKS, refused
 from tests.service.running import Server
+from tests.service.store.kit import found
 
 Run = Callable[..., "Done"]
 ONE = "/v1/allocations/drinks"
@@ -96,7 +97,7 @@ def test_keys_are_made_listed_and_revoked(run: Run, tmp_path: Path) -> None:
 def test_a_key_as_json_has_its_secret(run: Run, tmp_path: Path) -> None:
     created = json.loads(run("keys", "create", "page", "--scope", "read", "--json").out)
     store = Store.open(str(tmp_path / "evenhand.db"))
-    key = store.keys.find(created["secret"])
+    key = found(store.keys, created["secret"])
     store.close()
     assert key is not None
     assert key.id == created["id"]

@@ -17,12 +17,13 @@ from evenhand.core.errors import StateError
 from evenhand.messages.answers import Answer
 from evenhand.service.store import tables
 from evenhand.service.store.allocation import all_events, row_of
+from evenhand.service.store.api_keys import Key, Keys, hash_of
 from evenhand.service.store.commands import Command
 from evenhand.service.store.database import Database
 from evenhand.service.store.events import Event, chained, fold
 from evenhand.service.store.transaction import Observer
 from evenhand.service.store.verify import verify
-from evenhand.service.store.writer import SNAPSHOT_EVERY, Committer
+from evenhand.service.store.writer import SNAPSHOT_EVERY, Committer, Writer
 
 START = 1_800_000_000.0  # seconds since the epoch
 Outcome = Any  # an answer, or an exception
@@ -66,7 +67,7 @@ class Driven:
     def __post_init__(self) -> None:
         self.held = Held()
         self.committer = Committer(self.database, self.held, self.clock, self.observer)
-        self.writer = self.committer.writer(self.name, self.snapshot)
+        self.writer = Writer(self.name, self.committer, self.snapshot)
 
     def group(self, commands: Sequence[Command[Any]]) -> list[Outcome]:
         """What comes of commands that are carried out together; an exception where one is refused."""
@@ -174,6 +175,12 @@ def set_body(database: Database, sequence: int, body: Any) -> None:
     """Another body for an event of the only allocation; a text stands as it is."""
     plain = body if isinstance(body, str) else json.dumps(body)
     change_rows(database, "UPDATE events SET body = :body WHERE sequence = :sequence", body=plain, sequence=sequence)
+
+
+def found(keys: Keys, secret: str) -> Key | None:
+    """The key with a secret, if it is valid now."""
+    key = keys.by_hash().get(hash_of(secret))
+    return key if key is not None and key.valid(keys._clock()) else None
 
 
 @contextmanager

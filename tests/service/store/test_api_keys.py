@@ -18,7 +18,7 @@ from evenhand.core.errors import EvenhandError
 from evenhand.service.store import Store, tables
 from evenhand.service.store.api_keys import SCOPES, Keys
 from evenhand.service.store.database import Database
-from tests.service.store.kit import START, Clock, count
+from tests.service.store.kit import START, Clock, count, found
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_a_key_is_found_by_its_secret(keys: Keys) -> None:
     key, secret = keys.create("shop", ["reward", "decide"])
     assert (key.name, key.scopes, key.revoked) == ("shop", frozenset({"decide", "reward"}), None)
     assert begun <= key.created <= time.time()
-    assert keys.find(secret) == key
+    assert found(keys, secret) == key
     assert keys.list() == [key]
     assert len(secret) == len("evh_") + 43
     assert secret.startswith("evh_")
@@ -41,7 +41,7 @@ def test_every_key_is_another(keys: Keys) -> None:
     created = [keys.create("shop", ["read"]) for _ in range(20)]
     assert len({key.id for key, _ in created}) == len({secret for _, secret in created}) == 20
     for key, secret in created:
-        assert keys.find(secret) == key
+        assert found(keys, secret) == key
     assert keys.list() == sorted((key for key, _ in created), key=lambda key: (key.created, key.id))
 
 
@@ -68,14 +68,14 @@ def test_no_file_of_the_database_has_the_secret(sqlite: str, tmp_path: Path) -> 
 def test_nothing_else_opens(keys: Keys) -> None:
     keys.create("shop", ["read"])
     for secret in ["", "evh_", "evh_" + "x" * 43, "' OR 1=1 --", "\x00", "\ud800", "é" * 10_000]:
-        assert keys.find(secret) is None
+        assert found(keys, secret) is None
 
 
 def test_the_digest_is_no_secret(keys: Keys) -> None:
     _, secret = keys.create("shop", ["read"])
-    assert keys.find(hashlib.sha256(secret.encode()).hexdigest()) is None
-    assert keys.find(secret.upper()) is None
-    assert keys.find(secret + "\n") is None
+    assert found(keys, hashlib.sha256(secret.encode()).hexdigest()) is None
+    assert found(keys, secret.upper()) is None
+    assert found(keys, secret + "\n") is None
 
 
 def test_a_revoked_key_opens_no_more(keys: Keys) -> None:
@@ -85,8 +85,8 @@ def test_a_revoked_key_opens_no_more(keys: Keys) -> None:
     assert ended.revoked is not None
     assert begun <= ended.revoked <= time.time()
     assert (ended.id, ended.name, ended.scopes, ended.created) == (key.id, key.name, key.scopes, key.created)
-    assert keys.find(secret) is None
-    assert keys.find(kept) == other
+    assert found(keys, secret) is None
+    assert found(keys, kept) == other
     assert keys.list() == [ended, other]
     with pytest.raises(EvenhandError, match=rf"the key {key.id} \(shop\) is already revoked"):
         keys.revoke(key.id)
@@ -107,7 +107,7 @@ def test_odd_names_are_kept_as_they_are(keys: Keys) -> None:
     for name in names:
         key, secret = keys.create(name, ["read"])
         assert key.name == name
-        assert keys.find(secret) == key
+        assert found(keys, secret) == key
     assert [key.name for key in keys.list()] == names
 
 
@@ -148,7 +148,7 @@ def test_a_key_is_made_as_asked_or_refused(shared: Database, name: str, scopes: 
         assert not scopes or not name.strip() or len(name) > 100 or not name.isprintable()
         assert count(shared, "keys") == before
     else:
-        assert keys.find(secret) == key
+        assert found(keys, secret) == key
         assert (key.name, key.scopes) == (name, frozenset(scopes))
 
 
@@ -160,9 +160,9 @@ def test_a_key_expires(either: Database) -> None:
     keys = Keys(either, clock)
     key, secret = keys.create("shop", ["read"], expires=START + 60.0)
     clock.now = START + 59.9
-    assert keys.find(secret) == key
+    assert found(keys, secret) == key
     clock.now = START + 60.0
-    assert keys.find(secret) is None
+    assert found(keys, secret) is None
     assert keys.list() == [key]
     for expires in (START, START + 60.0, math.nan, math.inf):
         with pytest.raises(EvenhandError, match="must expire in the future"):
@@ -177,13 +177,13 @@ def test_a_key_is_rolled_without_a_gap(either: Database) -> None:
     old, new, two = keys.roll("shop", overlap=60.0)
     assert old == replace(first, expires=START + 160.0)
     assert new == replace(first, id=new.id, created=START + 100.0, expires=START + 1100.0)
-    assert (keys.find(one), keys.find(two)) == (old, new)
+    assert (found(keys, one), found(keys, two)) == (old, new)
     with pytest.raises(EvenhandError, match=f"several valid keys have the name 'shop'.*{first.id}"):
         keys.roll("shop")
     clock.now = START + 160.0
-    assert (keys.find(one), keys.find(two)) == (None, new)
+    assert (found(keys, one), found(keys, two)) == (None, new)
     assert keys.roll(new.id)[0] == replace(new, expires=clock.now)
-    assert keys.find(two) is None
+    assert found(keys, two) is None
 
 
 def test_rolling_makes_no_key_live_longer(either: Database) -> None:

@@ -15,7 +15,7 @@ from evenhand.service.store.commands import Command
 from evenhand.service.store.database import Database
 from evenhand.service.store.errors import StoreUnavailable
 from evenhand.service.store.events import Event
-from evenhand.service.store.writer import Committer
+from evenhand.service.store.writer import Committer, Writer
 from tests.service.store.kit import Clock, Held, Outcome, answered, count, events_of, failing, kinds, verified
 
 NAMES = ("drinks", "films", "jobs")
@@ -31,7 +31,7 @@ class Three:
     def __post_init__(self) -> None:
         self.held = Held()
         made = Committer(self.database, self.held, Clock(), self)
-        self.writers = {name: made.writer(name) for name in NAMES}
+        self.writers = {name: Writer(name, made) for name in NAMES}
         self.group(dict.fromkeys(NAMES, Decide()))
         self.commits.clear()
 

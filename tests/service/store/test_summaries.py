@@ -23,9 +23,9 @@ def loads(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     original = allocation.loaded
 
-    def loaded(connection: Any, row: Any, name: str) -> Any:
-        names.append(name)
-        return original(connection, row, name)
+    def loaded(connection: Any, row: Any) -> Any:
+        names.append(row.name)
+        return original(connection, row)
 
     monkeypatch.setattr("evenhand.service.store.transaction.loaded", loaded)
     return names

@@ -123,7 +123,7 @@ def test_busy_allocations_take_turns(lite: Database, store: Store, clock: Clock)
     committer, done = Committer(lite, held, clock), list[str]()
     for name in ("busy", "small"):
         store.create(name, ["a", "b"], "ucb1", seed=1)
-        writer = committer.writer(name)
+        writer = Writer(name, committer)
         for _ in range(3 * MAX_GROUP if name == "busy" else 1):
             writer.submit(Decide()).add_done_callback(partial(lambda name, _: done.append(name), name))
     while held.jobs:

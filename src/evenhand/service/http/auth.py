@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from starlette.datastructures import Headers
 
 from evenhand.service.http.problems import Refused
 from evenhand.service.http.settings import is_loopback
-from evenhand.service.store.api_keys import SCOPES, Key, hash_of
+from evenhand.service.store.api_keys import SCOPES, Key, Keys, hash_of
 from evenhand.service.store.errors import StoreUnavailable
 
 Value = TypeVar("Value")
@@ -26,13 +27,6 @@ HOST = re.compile(r"(\[(?P<ipv6>[0-9A-Fa-f:.]+)\]|(?P<name>[A-Za-z0-9.-]+))(:[0-
 CHALLENGE = {"www-authenticate": 'Bearer realm="evenhand"'}
 #: Headers that only a proxy adds; a request with one of them does not come from this computer.
 PROXY_HEADERS = ("forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via")
-
-
-class KeyStore(Protocol):
-    """Where keys are stored, such as `evenhand.service.store.api_keys.Keys`."""
-
-    def by_hash(self) -> Mapping[str, Key]:
-        """All keys that were ever created, by the hashes of their secrets."""
 
 
 @dataclass(frozen=True)
@@ -58,18 +52,16 @@ class Caller:
         """Refuse a request for something that concerns all allocations."""
         if self.allocations is not None:
             names = ", ".join(sorted(self.allocations))
-            reason = f"{what} requires a key for all allocations; the key {self.name!r} is for {names}"
-            raise Refused("forbidden", reason)
+            raise Refused(
+                "forbidden", f"{what} requires a key for all allocations; the key {self.name!r} is for {names}"
+            )
 
 
 LOCAL_CALLER = Caller(None, frozenset(SCOPES))
 
 
 class Cached(Generic[Value]):
-    """A value that is slow to compute, which no request is given that is older than a second, however many need it.
-
-    It is computed in a thread, and again before it is as old as that, so that none waits for it where many come.
-    """
+    """A value that is slow to compute: no request has one older than a second, and none waits where many come."""
 
     def __init__(self, compute: Callable[[], Value], clock: Callable[[], float] = time.monotonic) -> None:
         self._compute, self._clock = compute, clock
@@ -94,7 +86,7 @@ class Authenticator:
 
     def __init__(
         self,
-        keys: KeyStore,
+        keys: Keys,
         open: bool,
         clock: Callable[[], float] = time.monotonic,
         now: Callable[[], float] = time.time,
@@ -121,11 +113,9 @@ class Authenticator:
 
     async def check_public(self, headers: Headers) -> None:
         """Accept a request for a public page, unless another website has directed it here under its own name."""
-        try:
+        with suppress(StoreUnavailable):  # public pages have no data
             if not await self._needs_key():
                 _check_local(headers)
-        except StoreUnavailable:
-            pass  # public pages have no data
 
     async def _needs_key(self) -> bool:
         return not self._open or bool(await self._all())
@@ -159,20 +149,14 @@ def _without_key(authorization: list[str]) -> str:
 
 def _check_local(headers: Headers) -> None:
     """Refuse a request that was not sent to this computer by its own name: a website may direct a browser here."""
-    remedy = "create a key (`evenhand keys create NAME --scope read`) or use http://localhost"
-    hosts = headers.getlist("host")
+    hosts, fault = headers.getlist("host"), ""
     if len(hosts) != 1 or not _is_local(hosts[0]):
-        host = repr(hosts[0][:100]) if hosts else "no host"
-        raise Refused(
-            "forbidden", f"without a key only requests to this computer are accepted, not to {host}; {remedy}"
-        )
-    proxy_header = next((name for name in PROXY_HEADERS if name in headers), None)
-    if proxy_header is not None:
-        raise Refused(
-            "forbidden",
-            f"without a key only requests from this computer are accepted; a proxy has forwarded this one "
-            f"({proxy_header}); {remedy}",
-        )
+        fault = f"to this computer are accepted, not to {repr(hosts[0][:100]) if hosts else 'no host'}"
+    elif proxy_header := next((name for name in PROXY_HEADERS if name in headers), None):
+        fault = f"from this computer are accepted; a proxy has forwarded this one ({proxy_header})"
+    if fault:
+        remedy = "create a key (`evenhand keys create NAME --scope read`) or use http://localhost"
+        raise Refused("forbidden", f"without a key only requests {fault}; {remedy}")
 
 
 @lru_cache(100)

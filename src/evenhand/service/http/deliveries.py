@@ -155,17 +155,9 @@ class Deliveries:
             error = str(problem) or type(problem).__name__
         if status is not None and not 200 <= status < 300:
             error = f"the answer had status {status}"
-        first = turn.sequence == turn.claim.sequence
-        turn.tries.append(
-            {
-                "sequence": event.sequence,
-                "attempt": turn.claim.tries + 1 if first else 1,
-                "sent": sent,
-                "seconds": time.perf_counter() - begun,
-                "status": status,
-                "error": error and error[:500],
-            }
-        )
+        attempt = turn.claim.tries + 1 if turn.sequence == turn.claim.sequence else 1
+        tried = {"sequence": event.sequence, "attempt": attempt, "sent": sent, "seconds": time.perf_counter() - begun}
+        turn.tries.append(tried | {"status": status, "error": error and error[:500]})
         return error, status == 410
 
     async def _send(self, client: httpx.AsyncClient, claim: Row[Any], name: str, event: Event) -> int:
@@ -279,10 +271,7 @@ def check_registered(url: str, private: bool) -> None:
 
 
 def resolved(url: str, private: bool) -> tuple[httpx.URL, str]:
-    """The address of a webhook with the IP address in place of the name of its host, and the header ``host``.
-
-    The connection goes to the IP address that was checked, whatever the name resolves to a moment later.
-    """
+    """The address of a webhook with the IP address that was checked in place of its host, and the header ``host``."""
     address = check_address(url, private)
     try:
         ip = _public(address, private)

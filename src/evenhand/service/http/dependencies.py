@@ -30,7 +30,7 @@ IS_NAME, IS_KEY = re.compile(ALLOCATION).fullmatch, re.compile(IDEMPOTENCY_KEY).
 ALWAYS = ("unauthenticated", "forbidden", "too_many_requests", "internal", "unavailable")  # errors of routes with a key
 BODY = ("too_large", "unsupported_media_type", "invalid")  # errors of routes with a body
 
-
+Answering = Callable[[Request], Coroutine[Any, Any, Response]]
 Responses = dict[int | str, dict[str, Any]]
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 
@@ -135,17 +135,16 @@ DryRun = Annotated[
 class KeyRoute(APIRoute):
     """A route that needs a key: FastAPI reads a request only after its sender was let in and its body was looked at.
 
-    By itself FastAPI would parse a body before it knows who sends it, and would accept repeated names and other JSON
-    that readers treat differently. It would also make a validator of every answer, a tenth of the start of a server;
-    answers are not validated, and their descriptions are made when somebody asks for them.
+    By itself FastAPI would parse a body before it knows who sends it, and accept JSON that readers treat differently.
     """
 
     def __init__(self, path: str, endpoint: Callable[..., Any], **given: Any) -> None:
+        # FastAPI would make a validator of every answer, a tenth of a start: they are described when somebody asks.
         self.described = partial(APIRoute, path, endpoint, **given)
         responses = {code: about | {"model": None} for code, about in given["responses"].items()}
         super().__init__(path, endpoint, **given | {"response_model": None, "responses": responses})
 
-    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+    def get_route_handler(self) -> Answering:
         """The function that answers a request."""
         answer, scopes = self._answer(), self.dependant.dependencies[0].own_oauth_scopes
         scope = scopes[0] if scopes else None
@@ -173,7 +172,7 @@ class KeyRoute(APIRoute):
 
         return handler
 
-    def _answer(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+    def _answer(self) -> Answering:
         """The answer to a request that was let in."""
         return super().get_route_handler()
 
@@ -181,11 +180,10 @@ class KeyRoute(APIRoute):
 class DirectRoute(KeyRoute):
     """A route whose parameters are the caller, the service, the name, the message and the options of a command.
 
-    FastAPI does the same, but slowly: finding out the parameters of a single decision takes 70 µs of processor time
-    more with it, of some 400 µs in all. What is invalid is left to FastAPI.
+    FastAPI takes 70 µs more to find out those of a decision, of some 400 µs in all; what is invalid is left to it.
     """
 
-    def _answer(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+    def _answer(self) -> Answering:
         ordinary, endpoint, field = super()._answer(), self.endpoint, self.body_field
         assert field is not None
 

@@ -23,12 +23,11 @@ from evenhand.messages.audit import Audit
 from evenhand.messages.lines import COLUMNS, VALUES
 from evenhand.service.http.dependencies import ONE, Endpoint, KeyRoute, Name, Reader, Services, route, text
 from evenhand.service.http.limits import LogDownload
-from evenhand.service.store import ReadAudit
-from evenhand.service.store.export import FORMULA, LogLimits, stream_log
+from evenhand.service.store import ReadAudit, export
 from evenhand.service.store.reading import ReadReport
 
 CSV, SVG, HTML = "text/csv; charset=utf-8", "image/svg+xml", "text/html; charset=utf-8"
-FORMULAS = re.compile(FORMULA)
+FORMULAS = re.compile(export.FORMULA)
 MAX_CHARACTERS = 2**28  # of available arms per log, which every row repeats
 #: One figure is drawn at a time: matplotlib's settings are those of the whole process.
 DRAWING = ThreadPoolExecutor(1, thread_name_prefix="evenhand-figure")
@@ -134,10 +133,10 @@ async def log(
     Estimating propensities replays every event, which takes as long as it took to decide.
     """
     download = service.quotas.log(caller, estimate)
-    limits = LogLimits(service.settings.max_work, MAX_CHARACTERS, download.proceed)
-    begin = partial(stream_log, service.store.database, name, format, since, until, estimate, limits, features)
+    limits = export.LogLimits(service.settings.max_work, MAX_CHARACTERS, download.proceed)
+    begin = partial(export.log, service.store.database, name, since, until, estimate, limits, features)
     try:
-        pieces = await download.run(request, begin)
+        pieces = await download.run(request, lambda: export.encoded(format, begin()))
     except BaseException:
         download.end()
         raise

@@ -64,10 +64,7 @@ VALUES: dict[str, Callable[[Settings, float], float]] = {
 async def check_values(
     route: str, settings: Settings, body: bytes, size: Callable[[], tuple[int, FeatureSeconds]]
 ) -> int:
-    """The number of values of a body, about; refuses more than the message of a route can need, without parsing.
-
-    A parse takes the interpreter for as long as a list or a string is: so long strings are refused, but that of a log.
-    """
+    """The number of values of a body, about; refuses more than a route can need, and long strings, without parsing."""
     arms, features = size()  # no arms where it is not in memory
     names = arms * settings.max_batch if arms and features == NO_FEATURES else math.inf
     limit, number = VALUES[route](settings, names) if route in VALUES else FEW, 0
@@ -124,11 +121,8 @@ def check_arms(settings: Settings, arms: Sequence[str] | None) -> None:
 def check_propensities(settings: Settings, decisions: int, arms: int) -> None:
     """Refuse more propensities per request than an allocation may have arms: each takes space in the answer."""
     if decisions * arms > settings.max_arms:
-        raise Refused(
-            "too_large",
-            f"{decisions:,} decisions among {arms:,} arms have {decisions * arms:,} propensities; "
-            f"a request may have at most {settings.max_arms:,}",
-        )
+        these = f"{decisions:,} decisions among {arms:,} arms have {decisions * arms:,} propensities"
+        raise Refused("too_large", f"{these}; a request may have at most {settings.max_arms:,}")
 
 
 # --- per key ----------------------------------------------------------------------------------------------------------
@@ -137,8 +131,7 @@ def check_propensities(settings: Settings, decisions: int, arms: int) -> None:
 class TokenBucket:
     """Allows a number of requests per second, and as many at once after a pause.
 
-    By hand, since the package `limits` counts windows, which admits twice the rate around their borders, takes 3 to 6
-    µs a request instead of 0.5, and needs as many lines to say when to retry.
+    By hand: the package `limits` counts windows, admits twice the rate around their borders, and takes 6 times as long.
     """
 
     def __init__(self, rate: float, clock: Callable[[], float]) -> None:
@@ -167,8 +160,7 @@ class Quotas:
         self._turns = small, Turns(SHARE, SHARE, LARGE_ROOM, PACE, before=small)
         self._logs: dict[bool, Counter[str]] = {False: Counter(), True: Counter()}
         self._pools = {
-            estimate: ThreadPoolExecutor(threads, thread_name_prefix="evenhand-log")
-            for estimate, threads in THREADS.items()
+            kind: ThreadPoolExecutor(size, thread_name_prefix="evenhand-log") for kind, size in THREADS.items()
         }
 
     @contextmanager
@@ -177,8 +169,7 @@ class Quotas:
         key = caller.id or NO_KEY
         if caller.id is not None:
             bucket = self._buckets.setdefault(key, TokenBucket(self._settings.max_rate, self._clock))
-            wait = bucket.take()
-            if wait > 0.0:
+            if (wait := bucket.take()) > 0.0:
                 raise _too_many(f"a key may send {self._settings.max_rate:g} requests per second", wait)
         if self._requests[key] >= self._settings.max_concurrent:
             raise _too_many(f"a key may have {self._settings.max_concurrent:,} requests at a time")
@@ -227,10 +218,7 @@ class Place:
             await self.take(cost)
 
     def leave(self) -> None:
-        """Let others have their turns, from the next round of the event loop on.
-
-        At once, all of a key's requests that are done in one step would be done in the same round, 200 in 0.1 s.
-        """
+        """Let others have their turns, from the next round of the event loop on: a key would else have 200 in one."""
         if self._taken is not None:
             turns, turn = self._taken
             self._taken = None

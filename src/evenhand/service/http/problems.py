@@ -192,25 +192,16 @@ def _framework_refusal(error: HTTPException, request: Request) -> Refused:
 
 
 MAX_NAME = 200  # letters of a name that are repeated in a message, as many as an arm's name can have
-OBJECT, LIST, STRING = "must be an object", "must be a list", "must be a string"
-NUMBER, INTEGER, BOOLEAN = "must be a number", "must be a whole number", "must be true or false"
-
 #: The message for each of pydantic's types of errors; the names in braces are those of its context.
 SENTENCES: dict[str, str | Callable[[dict[str, Any]], str]] = {
     "missing": "is required",
-    "dataclass_type": OBJECT,
-    "model_attributes_type": OBJECT,
-    "dict_type": OBJECT,
-    "list_type": LIST,
-    "string_type": STRING,
-    "bool_type": BOOLEAN,
-    "bool_parsing": BOOLEAN,
-    "float_type": NUMBER,
-    "float_parsing": NUMBER,
+    **dict.fromkeys(("dataclass_type", "model_attributes_type", "dict_type"), "must be an object"),
+    "list_type": "must be a list",
+    "string_type": "must be a string",
+    **dict.fromkeys(("bool_type", "bool_parsing"), "must be true or false"),
+    **dict.fromkeys(("float_type", "float_parsing"), "must be a number"),
     "finite_number": "must be finite",
-    "int_type": INTEGER,
-    "int_from_float": INTEGER,
-    "int_parsing": INTEGER,
+    **dict.fromkeys(("int_type", "int_from_float", "int_parsing"), "must be a whole number"),
     "int_parsing_size": "has too many digits",
     "greater_than": lambda context: f"must be more than {_bound(context['gt'])}",
     "greater_than_equal": lambda context: f"must be at least {_bound(context['ge'])}",

@@ -9,7 +9,7 @@ import socket
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -111,10 +111,7 @@ def _opened(database: str, upkeep: Upkeep, metrics: Metrics) -> Store:
 
 
 def check_keys(settings: Settings, has_keys: bool) -> None:
-    """Refuse to serve without keys, unless this computer alone is served and that is what the user wants.
-
-    A proxy on this computer need not say that it forwards requests: then those of others look like its own.
-    """
+    """Refuse to serve without keys, unless this computer alone is served and that is what the user wants."""
     if has_keys or settings.open:
         return
     create = "create one first (evenhand keys create NAME --scope administer --scope read)"
@@ -132,19 +129,17 @@ def check_keys(settings: Settings, has_keys: bool) -> None:
 def listening_sockets(settings: Settings, port: int) -> list[socket.socket]:
     """Sockets on all addresses of the host."""
     sockets: list[socket.socket] = []
-    try:
-        for family, address in _addresses(settings.host, port):
-            sockets.append(_bound_socket(family, (address, port)))
-            port = sockets[0].getsockname()[1]
-    except OSError as error:
-        for one in sockets:
-            one.close()
-        reason = error.strerror or str(error)
-        raise EvenhandError(f"cannot listen on {settings.host}, port {port}: {reason}; see --host and --port") from None
-    if settings.local and not all(is_loopback(one.getsockname()[0]) for one in sockets):
-        for one in sockets:
-            one.close()
-        raise EvenhandError(f"{settings.host} is not an address of this computer here; use one such as 127.0.0.1")
+    with ExitStack() as closed:
+        try:
+            for family, address in _addresses(settings.host, port):
+                sockets.append(closed.enter_context(_bound_socket(family, (address, port))))
+                port = sockets[0].getsockname()[1]
+        except OSError as error:
+            failure = f"cannot listen on {settings.host}, port {port}: {error.strerror or error}"
+            raise EvenhandError(f"{failure}; see --host and --port") from None
+        if settings.local and not all(is_loopback(one.getsockname()[0]) for one in sockets):
+            raise EvenhandError(f"{settings.host} is not an address of this computer here; use one such as 127.0.0.1")
+        closed.pop_all()
     return sockets
 
 
@@ -197,10 +192,7 @@ def _url(settings: Settings, sockets: Sequence[socket.socket]) -> str:
 
 @contextmanager
 def _stopped_by_signals(server: uvicorn.Server) -> Iterator[None]:
-    """Signals stop the server also before it listens for them, and not this process, whose store is yet to be closed.
-
-    The server sends itself the signal that has stopped it again.
-    """
+    """Signals stop the server also before it listens for them, and not this process, which has a store to close."""
     previous = {number: signal.signal(number, server.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield

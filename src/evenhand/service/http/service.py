@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from starlette.concurrency import run_in_threadpool
@@ -36,7 +37,7 @@ class Service:
         self.quotas = Quotas(settings)
         self.webhooks = WebhookStore(store.database)
         self.parsers = ThreadPoolExecutor(PARSERS, thread_name_prefix="evenhand-parser")
-        self._ready = Cached(lambda: store.database.ready())
+        self.ready = Cached(lambda: store.database.ready())  # at most twice a second
 
     def run(self, name: str, command: Command[Answer]) -> asyncio.Future[Answer]:
         """The answer to a command of an allocation, after its events have been committed."""
@@ -74,14 +75,11 @@ class Service:
 
     async def etag(self, name: str, limit: int | None) -> str | None:
         """The ETag of an audit, before it is computed and without loading the allocation."""
-        mark = await run_in_threadpool(summaries.mark, self.store.database, name, self.store.clock())
+        marked = partial(summaries.mark, self.store.database, name)
+        mark = await run_in_threadpool(marked, self.store.clock())
         if mark is None:  # an event is due, which any command writes first
             await self.run(name, Describe())
-            mark = await run_in_threadpool(summaries.mark, self.store.database, name, self.store.clock())
+            mark = await run_in_threadpool(marked, self.store.clock())
         if mark is None:
             return None
         return f'W/"{hashlib.sha256(repr((mark, limit, __version__)).encode()).hexdigest()[:32]}"'
-
-    async def ready(self) -> None:
-        """Return if the database can be reached; it is tried at most twice per second."""
-        await self._ready()

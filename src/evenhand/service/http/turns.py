@@ -70,14 +70,10 @@ class Account:
 class Turns:
     """Requests take turns: of each key so much may be under way, and of all keys together; the others wait.
 
-    While another key asks, or has done so a second ago, only ``beside`` of a key may be under way instead of ``share``:
-    a request that comes then waits for that much, at each step of its way on which the others go before it.
-
-    Of the keys with requests that wait, the one is next that has had the least work since it began to ask, and of its
-    allocations the one that has had the least. So a key waits for what is under way, and not for all that others want.
-    Meanwhile a key also begins no more than ``pace`` seconds of work per second, however soon its requests are done:
-    the threads that carry out those of others then find the interpreter free. For the same reason one that has had
-    much more lately begins nothing while a request of another is under way, for `YIELD` seconds at most.
+    The key is next that has had the least work since it began to ask, and of its allocations the one that has. While
+    another asks, or did a second ago, only ``beside`` of a key may be under way instead of ``share``, and it begins no
+    more than ``pace`` seconds of work per second, so that the threads of others find the interpreter free; one that has
+    had much more lately begins nothing while a request of another is under way, for `YIELD` seconds at most.
     Keys that ask for turns ``before`` these are others, too: large requests let small ones go first.
 
     Source: start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM 1996), by estimated work, for keys and within them.

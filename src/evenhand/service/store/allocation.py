@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, select
+from sqlalchemy import Connection, bindparam, insert, select
 
 from evenhand.bandit import saved
 from evenhand.bandit.changes import use_names
@@ -22,7 +21,7 @@ from evenhand.messages.rules import ALLOCATION, matches
 from evenhand.service.priority import PRIORITY
 from evenhand.service.store import seals, tables
 from evenhand.service.store.arms import read_names, write_names
-from evenhand.service.store.database import Chosen, Database, Statement, insert_rows
+from evenhand.service.store.database import LOG, Chosen, Database, Statement, insert_rows
 from evenhand.service.store.errors import UnknownAllocation
 from evenhand.service.store.events import Event, bandit_from, elsewhere, fold
 from evenhand.service.store.features import Sealed, find
@@ -30,7 +29,6 @@ from evenhand.service.store.features import write as write_features
 from evenhand.service.store.reader import START, Place, linked, next_rows
 from evenhand.service.store.snapshots import Snapshot, last_snapshot
 
-LOG = logging.getLogger("evenhand.store")
 NAMING = ("change", "state")  # kinds of events after which the names of arms may be others
 
 
@@ -178,6 +176,17 @@ def write_events(connection: Connection, allocations: Mapping[int, Allocation], 
         GONE_ON.write(connection, rows)
 
 
+def write_new(
+    connection: Connection, row: Mapping[str, Any], events: Iterable[dict[str, Any]], names: Sequence[str]
+) -> int:
+    """Write a new allocation: its row, its events, and the names of its arms; its id."""
+    table, named = tables.allocations, {"named": seals.of_name(row["name"])}
+    (id,) = connection.execute(insert(table).returning(table.c.id), {**row, **named}).scalars()
+    connection.execute(insert(tables.events), [one | {"allocation": id} for one in events])
+    write_names(connection, id, 0, names)
+    return int(id)
+
+
 def row_values(bandit: Record, sequence: int, chain: str, closed: bool) -> dict[str, Any]:
     """What the row of an allocation says of its bandit after an event, beside its name and its time of creation."""
     return {
@@ -216,23 +225,29 @@ def row_of(connection: Connection, name: str, lock: bool = False) -> AllocationR
     raise UnknownAllocation(f"there is no allocation {name!r}")
 
 
-def loaded(connection: Connection, row: AllocationRow, name: str) -> Allocation:
-    """The allocation of a row at its last snapshot; without one that can be read, after its first event."""
-    names = read_names(connection, row.id)
+def loaded(connection: Connection, row: AllocationRow) -> Allocation:
+    """The allocation of a row after its last event: from its last snapshot on, or if there is none from the first."""
+    allocation = _begun(connection, row, read_names(connection, row.id))
+    allocation.catch_up(connection, row)
+    return allocation
+
+
+def _begun(connection: Connection, row: AllocationRow, names: tuple[str, ...]) -> Allocation:
+    """An allocation at its last snapshot; without one that can be read, after its first event."""
     try:
         snapshot = last_snapshot(connection, row.id, row.sequence, names)
         if snapshot is not None:
             bandit, at = saved.restored(snapshot.bandit), snapshot.sequence
             versions = tuple(dict.fromkeys((*snapshot.versions, __version__)))
-            return Allocation(row.id, name, names, bandit, at, snapshot.closed, snapshot.chain, versions, at)
+            return Allocation(row.id, row.name, names, bandit, at, snapshot.closed, snapshot.chain, versions, at)
     except StateError as error:  # the events suffice
-        LOG.warning("the snapshot of %s is damaged; replaying all events: %s", name, error)
-    first = first_event(connection, row.id, name, names)
+        LOG.warning("the snapshot of %s is damaged; replaying all events: %s", row.name, error)
+    first = first_event(connection, row.id, names)
     bandit, closed, at = bandit_from(first), bool(first.body.get("closed")), first.sequence
-    return Allocation(row.id, name, names, bandit, at, closed, first.chain, (__version__,), at)
+    return Allocation(row.id, row.name, names, bandit, at, closed, first.chain, (__version__,), at)
 
 
-def first_event(connection: Connection, id: int, name: str, names: Sequence[str]) -> Event:
+def first_event(connection: Connection, id: int, names: Sequence[str]) -> Event:
     """The first event that there is of an allocation, whose arms have these names."""
     for event in linked(next_rows(connection, id, 0, limit=1), START, names):
         return event

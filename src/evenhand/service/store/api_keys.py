@@ -93,13 +93,6 @@ class Keys:
             connection.execute(update(tables.keys).where(tables.keys.c.id == id).values(revoked=now))
         return replace(_key(row), revoked=now)
 
-    def find(self, secret: str) -> Key | None:
-        """The key with this secret; None if there is none, it expired, or it was revoked."""
-        with self._database.transaction(writes=False) as connection:
-            row = connection.execute(select(tables.keys).where(tables.keys.c.hash == hash_of(secret))).one_or_none()
-        key = None if row is None else _key(row)
-        return key if key is not None and key.valid(self._clock()) else None
-
     def by_hash(self) -> dict[str, Key]:
         """All keys, with those that expired or were revoked, by the hashes of their secrets."""
         with self._database.transaction(writes=False) as connection:

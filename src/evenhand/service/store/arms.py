@@ -10,11 +10,11 @@ from functools import partial
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, bindparam, delete, or_, select, update
+from sqlalchemy import Connection, bindparam, or_, select, update
 
 from evenhand.core.errors import StateError
 from evenhand.service.store import seals, tables
-from evenhand.service.store.database import insert_rows
+from evenhand.service.store.database import delete_rows, insert_rows
 
 Arm = Callable[[Any], Any]  # the number of a name, or the name of a number
 Form = Callable[[Any, Arm, Arm], Any]  # of a value with arms in it: the same with other arms; the last for keys of JSON
@@ -122,7 +122,7 @@ def rename(connection: Connection, allocation: int, number: int, old: str, new: 
     before, after = ({"number": number, "name": stored_name(name)} for name in (old, new))
     arm = (tables.arms.c.allocation == allocation, tables.arms.c.number == number)
     connection.execute(update(tables.arms).where(*arm).values(name=after["name"]))
-    connection.execute(delete(tables.summaries).where(tables.summaries.c.allocation == allocation))
+    delete_rows(connection, tables.summaries, allocation)
     seals.change(connection, "named", {allocation: seals.of_arms([after]) - seals.of_arms([before])})
     rename_in_answers(connection, allocation, old, new)
 
@@ -141,17 +141,14 @@ def rename_in_answers(connection: Connection, allocation: int, old: str, new: st
 
 
 def replaced(body: str, old: str, new: str) -> str:
-    r"""The JSON of an answer with another name of an arm, as a value and in a message.
-
-    A quotation mark within a string is escaped, so that the first cannot be a part of one.
-    """
+    """The JSON of an answer with another name of an arm, as a value and in a message."""
     for before, after in _replacements(old, new):
         body = body.replace(before, after)
     return body
 
 
 def _replacements(old: str, new: str) -> list[tuple[str, str]]:
-    values = [f'"arm":{stored_name(name)}' for name in (old, new)]
+    values = [f'"arm":{stored_name(name)}' for name in (old, new)]  # not within a string, where quotes are escaped
     quoted = [stored_name(repr(name))[1:-1] for name in (old, new)]
     return [(values[0], values[1]), (quoted[0], quoted[1])]
 

@@ -50,16 +50,11 @@ def damaged(name: str, fault: str) -> str:
 
 
 def check(checked: Checked, connection: Connection, row: AllocationRow, limit: int | None = CHUNK) -> None:
-    """Check the events of an allocation that were not checked before, the first so many of them; None for all. Before
-    the first of them its names are checked.
-
-    What is known to be damaged is checked until it is in order again. What was restored or compacted meanwhile is
-    checked from its first event on.
-    """
+    """Check the names and the events of an allocation that were not checked before, so many events; None for all."""
     at, fault = checked.get(row.id, (START, ""))
     if not fault and at == (row.sequence, row.chain):
         return
-    left = row.sequence if fault or limit is None else limit
+    left = row.sequence if fault or limit is None else limit  # what is damaged is checked until it is in order again
     try:
         if at == START and seals.named(connection, row.id, row.name) != row.named:
             raise StateError(RENAMED)
@@ -73,7 +68,7 @@ def check(checked: Checked, connection: Connection, row: AllocationRow, limit: i
         if at.sequence > row.sequence or (at.sequence == row.sequence and at.chain != row.chain):
             raise StateError(f"event {row.sequence} has another checksum than the allocation's row records")
     except StateError as error:
-        if at != START and not has_event(connection, row.id, at):
+        if at != START and not has_event(connection, row.id, at):  # it was restored or compacted meanwhile
             del checked[row.id]
             check(checked, connection, row, limit)
             return

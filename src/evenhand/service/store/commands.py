@@ -137,10 +137,7 @@ class Reading(Command[Answer]):
 
 
 def canonical(value: object) -> str:
-    """JSON with sorted names, without spaces, and with whole numbers as integers: equal values are equal texts.
-
-    Source: RFC 8785, simplified: its order of names and its form of other numbers are not needed here.
-    """
+    """JSON with sorted names, no spaces, and whole numbers as integers: equal values, equal texts (after RFC 8785)."""
     return CANONICAL(_whole_as_integers(value))
 
 
@@ -375,10 +372,8 @@ def _observe_forgotten(
             known = event.body["rewards"][arm]
             if known == float(reward):
                 return "duplicate", ""
-            return (
-                "conflict",
-                f"decision {decision}, arm {arm!r}: its reward is {known:g} and cannot change to {reward:g}",
-            )
+            change = f"its reward is {known:g} and cannot change to {reward:g}"
+            return "conflict", f"decision {decision}, arm {arm!r}: {change}"
     bandit.count_late(arm)
     context.record("reward", round, {"rewards": {arm: float(reward)}, "late": [arm], "forgotten": True})
     return "late", ""

@@ -12,7 +12,7 @@ from evenhand.service.store import features, seals, tables
 from evenhand.service.store.allocation import all_events, first_event, row_of
 from evenhand.service.store.arms import read_names
 from evenhand.service.store.checked import isolated
-from evenhand.service.store.database import PURGE, Database, owe
+from evenhand.service.store.database import PURGE, Database, delete_rows, owe
 from evenhand.service.store.events import Event, fold, stated
 from evenhand.service.store.reader import CHUNK, Place, damage_as_state_error, has_event
 
@@ -38,7 +38,7 @@ def compact(database: Database, name: str, before: float) -> Compacted:
     with database.transaction(writes=False) as connection, isolated(database, name):
         row = row_of(connection, name)
         last = _last_before(connection, row.id, before)
-        first = first_event(connection, row.id, name, read_names(connection, row.id))
+        first = first_event(connection, row.id, read_names(connection, row.id))
     if last <= first.sequence:
         return Compacted(0, (first.round or 0) + 1 if first.kind == "state" else 1)
     with isolated(database, name, row.id), damage_as_state_error():
@@ -48,10 +48,9 @@ def compact(database: Database, name: str, before: float) -> Compacted:
         same = row_of(connection, name, lock=True).id == row.id
         if not same or not has_event(connection, row.id, Place(state.sequence, state.chain)):
             raise StateError(f"allocation {name!r} was restored or erased in the meantime; try again")
-        events, snapshots = tables.events, tables.snapshots
-        connection.execute(delete(events).where(events.c.allocation == row.id, events.c.sequence == last))
-        connection.execute(insert(events), state.row(row.id, before="", place=bandit.arms.place))
-        connection.execute(delete(snapshots).where(snapshots.c.allocation == row.id, snapshots.c.sequence < last))
+        delete_rows(connection, tables.events, row.id, tables.events.c.sequence == last)
+        connection.execute(insert(tables.events), state.row(row.id, before="", place=bandit.arms.place))
+        delete_rows(connection, tables.snapshots, row.id, tables.snapshots.c.sequence < last)
         owe(connection, f"{COMPACT} {row.id} {last}")
         if bandit.contexts is not None:
             features.erase(connection, row.id, state.round or 0, waiting)
@@ -90,13 +89,13 @@ def _state_after(database: Database, id: int, last: int) -> tuple[Record, Event]
 
 def _remove_before(database: Database, id: int, sequence: int) -> int:
     """Remove the events before one, the last ones first, so that those which are there always follow each other."""
-    events, removed = tables.events, 0
+    table, removed = tables.events.c, 0
     while True:
         with database.transaction(writes=True) as connection:
-            before = (events.c.allocation == id, events.c.sequence < sequence)
-            query = select(events.c.sequence).where(*before).order_by(events.c.sequence.desc())
-            from_here = connection.execute(query.offset(CHUNK - 1).limit(1)).scalar() or 0
-            found = connection.execute(delete(events).where(*before, events.c.sequence >= from_here)).rowcount
+            query = select(table.sequence).where(table.allocation == id, table.sequence < sequence)
+            last = query.order_by(table.sequence.desc()).offset(CHUNK - 1).limit(1)
+            first = connection.execute(last).scalar() or 0
+            found = delete_rows(connection, tables.events, id, table.sequence < sequence, table.sequence >= first)
             if found < CHUNK:
                 done = tables.owed.c.work == f"{COMPACT} {id} {sequence}"
                 connection.execute(delete(tables.owed).where(done))

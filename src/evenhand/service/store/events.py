@@ -187,11 +187,9 @@ class JudgedPromise(TypedDict):
 
 @STRICT
 class Alarmed(TypedDict):
-    """Promises were found missed, kept again, or in force no more.
+    """Promises were found missed, kept again, or in force no more; nothing is stated twice or lost, as events are not.
 
-    It is an event of the chain, as webhooks, restarts and other servers go by these: what was stated last of a promise
-    follows from the events, under the lock of their one writer, so that nothing is stated twice or lost. A replay takes
-    it as a fact, as intervals are not the same to the last bit everywhere; `verify --redecide` judges again.
+    A replay takes it as a fact, as intervals differ in the last bit elsewhere; `verify --redecide` judges again.
     """
 
     alarm: Literal["promise.behind", "promise.kept_again", "promise.ended"]

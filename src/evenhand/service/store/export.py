@@ -20,7 +20,7 @@ from evenhand.bandit.propensities import Propensities
 from evenhand.bandit.record import Record
 from evenhand.core import validate
 from evenhand.core.errors import EvenhandError
-from evenhand.core.files import write_whole
+from evenhand.core.files import whole
 from evenhand.messages import answers
 from evenhand.service.store import tables
 from evenhand.service.store.allocation import AllocationRow, all_events, loaded
@@ -48,15 +48,15 @@ COMPUTED = rf"(?!-[\d.]+(?:e[+-]?\d+)?\Z){FORMULA}"  # of a feature, which may b
 MAX_ROUNDS = 5_000  # per piece
 MAX_CHARACTERS = 20_000_000  # of available arms per piece, of which each row has its own copy
 COLUMNS = {
-    "timestamp": "datetime64[us, UTC]",
-    "decision_id": "str",
-    "item_id": "str",
-    "position": "int64",
-    "reward": "float64",
-    "rewarded": "datetime64[us, UTC]",
-    "propensity_score": "float64",
-    "available": "str",
-    "late": "bool",
+    "timestamp": "datetime64[us, UTC]",  # of the decision
+    "decision_id": "str",  # which has a row per arm that played
+    "item_id": "str",  # the arm
+    "position": "int64",  # 1 for the first of the arms of the decision
+    "reward": "float64",  # of the arm; missing if none was received
+    "rewarded": "datetime64[us, UTC]",  # when it was received; of a round of a lease, when it was reported
+    "propensity_score": "float64",  # of the arm; missing if it has no closed form and was not requested
+    "available": "str",  # the arms that could play, as a JSON list
+    "late": "bool",  # whether the reward was received after the window, so that nothing was learned from it
 }
 
 
@@ -97,20 +97,7 @@ def log(
 ) -> Iterator[pd.DataFrame]:
     """The log of an allocation, piece by piece; at least one piece, which may be empty.
 
-    ====================  ==============================================================================================
-    ``timestamp``         time of the decision
-    ``decision_id``       id of the decision; it has one row per arm that played
-    ``item_id``           the arm
-    ``position``          1 for the first of the arms of the decision
-    ``reward``            of the arm; missing if none was received
-    ``rewarded``          when it was received; of a round of a lease, when it was reported
-    ``propensity_score``  propensity of the arm; missing if it has no closed form and was not requested
-    ``available``         the arms that could play, as a JSON list
-    ``late``              whether the reward was received after the window, so that nothing was learned from it
-    ====================  ==============================================================================================
-
-    With ``features`` there is a column for each feature of the situation, blank where it was erased, and those of the
-    arms that could play stand in ``available``.
+    With ``features`` there is a column for each feature of the situation, and those of arms stand in ``available``.
     """
     since = validate.whole("since", since)
     with intact(database, name, limit=None) as (connection, row):
@@ -136,20 +123,17 @@ def write_log(database: Database, name: str, path: Path, estimate: bool = False,
             rows += len(frame)
             yield frame
 
-    def write(temporary: Path) -> None:
-        with temporary.open("wb") as file:
-            file.writelines(ENCODERS[path.suffix.removeprefix(".")](counted()))
-
     try:
-        write_whole(path, write)
+        with whole(path) as temporary, temporary.open("wb") as file:
+            file.writelines(ENCODERS[path.suffix.removeprefix(".")](counted()))
     except OSError as error:
         raise EvenhandError(f"the log could not be written to {path}: {error.strerror or error}") from None
     return rows
 
 
-def stream_log(database: Database, name: str, format: str, *options: Any) -> Iterator[bytes]:
-    """The bytes of the `log` as a ``csv`` or ``parquet`` file, in pieces; errors are raised before the first piece."""
-    pieces = ENCODERS[format](log(database, name, *options))
+def encoded(format: str, frames: Iterator[pd.DataFrame]) -> Iterator[bytes]:
+    """The bytes of a log as a ``csv`` or ``parquet`` file, in pieces; errors are raised before the first piece."""
+    pieces = ENCODERS[format](frames)
     return chain([next(pieces)], pieces)
 
 
@@ -291,16 +275,15 @@ class KnownFeatures:
 def _known_features(database: Database, row: AllocationRow) -> KnownFeatures:
     """What an allocation knows of features."""
     with database.transaction(writes=False) as connection, isolated(database, row.name, row.id):
-        allocation = loaded(connection, row, row.name)
-        allocation.catch_up(connection, row)
-    contexts = allocation.bandit.contexts
+        bandit = loaded(connection, row).bandit
+    contexts = bandit.contexts
     if contexts is None:
         raise EvenhandError(f"allocation {row.name!r} has no features; export its log without them")
     if taken := [name for name in contexts.features.situation if name in COLUMNS]:
         raise EvenhandError(
             f"a feature is called {taken[0]!r}, as a column of the log; export the log without features"
         )
-    arms = dict(zip(allocation.bandit.names, contexts.arms, strict=True)) if contexts.features.arms else {}
+    arms = dict(zip(bandit.names, contexts.arms, strict=True)) if contexts.features.arms else {}
     return KnownFeatures(contexts, tuple(contexts.features.situation), arms)
 
 

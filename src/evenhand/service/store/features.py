@@ -17,14 +17,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, select
 
 from evenhand.bandit.contexts import Contexts, Pull
 from evenhand.bandit.saved import DAMAGE
 from evenhand.core.errors import StateError
 from evenhand.service.json import encode
 from evenhand.service.store import tables
-from evenhand.service.store.database import Chosen, insert_rows
+from evenhand.service.store.database import Chosen, delete_rows, insert_rows
 
 CHUNK = 500  # rows per statement
 _OF = tables.features.c
@@ -39,11 +39,8 @@ class Sealed(NamedTuple):
 
     @classmethod
     def of(cls, pull: Pull, contexts: Contexts, features: Any, arms: Any) -> Sealed:
-        """The features of a decision, encoded and as they were given, with a salt of their own.
-
-        Vectors, which are encoded as they are, stand in it once.
-        """
-        if wide := vectors(contexts):
+        """The features of a decision, encoded and as they were given, with a salt of their own."""
+        if wide := vectors(contexts):  # which are encoded as they are, and stand in it once
             features = {name: value for name, value in features.items() if name not in wide}
         values = base64.b64encode(pull.values.astype("<f8").tobytes()).decode()
         return cls(token_hex(16), encode([pull.version, values, pull.noted, features, arms]).decode())
@@ -108,8 +105,7 @@ def erase(connection: Connection, id: int, until: int, waiting: Iterable[int]) -
     there = connection.execute(select(_OF.round).where(_OF.allocation == id, _OF.round <= until)).scalars()
     rounds = sorted(set(there) - set(waiting))
     for start in range(0, len(rounds), CHUNK):
-        some = _OF.round.in_(rounds[start : start + CHUNK])
-        connection.execute(delete(tables.features).where(_OF.allocation == id, some))
+        delete_rows(connection, tables.features, id, _OF.round.in_(rounds[start : start + CHUNK]))
 
 
 def beside(connection: Connection, id: int, rows: Sequence[Any]) -> Sequence[Any]:

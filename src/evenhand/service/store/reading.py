@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -72,9 +73,7 @@ class ReadReport(Reading[Reported]):
 def stored_report(database: Database, name: str, now: float) -> str:
     """The report on an allocation in a database, which is only read."""
     with intact(database, name, limit=None) as (connection, row):
-        allocation = loaded(connection, row, name)
-        allocation.catch_up(connection, row)
-        found = ReadReport().run(CommandContext(allocation, now, connection, row.sequence))
+        found = ReadReport().run(CommandContext(loaded(connection, row), now, connection, row.sequence))
     authors = {key.id: key.name for key in Keys(database).list()}
     return report(*found._replace(audit=replace(found.audit, authors=authors)))
 
@@ -330,13 +329,6 @@ def _outcomes(
     entry = bandit.find(id)
     missing: Any = "pending" if entry is not None and not entry.closed else "lost"
     missing = "total" if bandit.by_totals else missing
-    return tuple(
-        answers.ArmOutcome(
-            arm,
-            propensity,
-            error,
-            rewards.get(arm),
-            "late" if arm in late else "received" if arm in rewards else missing,
-        )
-        for arm, propensity, error in zip(arms, propensities, stderr, strict=True)
-    )
+    statuses = ["late" if arm in late else "received" if arm in rewards else missing for arm in arms]
+    columns = (arms, propensities, stderr, map(rewards.get, arms), statuses)
+    return tuple(itertools.starmap(answers.ArmOutcome, zip(*columns, strict=True)))

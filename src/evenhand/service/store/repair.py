@@ -16,12 +16,12 @@ from sqlalchemy import Connection, delete, insert, select, update
 from evenhand.bandit import saved
 from evenhand.bandit.record import Record
 from evenhand.core.errors import DataError, EvenhandError, MissingPart, StateError
-from evenhand.core.files import write_whole
+from evenhand.core.files import whole, write_text
 from evenhand.messages.rules import ALLOCATION, matches
 from evenhand.service.store import features, seals, tables
-from evenhand.service.store.allocation import row_of, row_values
-from evenhand.service.store.arms import read_names, write_names
-from evenhand.service.store.database import PURGE, Database, owe
+from evenhand.service.store.allocation import row_of, row_values, write_new
+from evenhand.service.store.arms import read_names
+from evenhand.service.store.database import PURGE, Database, delete_rows, owe
 from evenhand.service.store.errors import Conflict
 from evenhand.service.store.events import Event, created_by, fold, stated
 from evenhand.service.store.reader import CHUNK, EVENTS, START, Place, linked, places
@@ -55,13 +55,10 @@ class Restored:
 
 
 def restore(database: Database, name: str, removed: Path, from_snapshot: bool | None = None) -> Restored:
-    """Bring a damaged allocation to a state in order; the events that are damaged, and others around, go to a file.
+    """Bring a damaged allocation to a state in order; the events that are lost to it go to a file.
 
-    There are two ways. *Back*: to the last event up to which all are in order; decisions and rewards after it are lost
-    to the allocation, and reports of such decisions are answered with ``unknown``. *From the snapshot*, if there is a
-    sound one after the damage: it keeps that state, and the events after it. Then nothing that was answered is lost to
-    the allocation, but the record is of what led from the last event in order to the snapshot; an event ``state`` is in
-    its place.
+    There are two ways: *back* to the last event up to which all are in order, or, where there is a sound one after the
+    damage, *from the snapshot*, for which an event ``state`` stands in the place of the events before it.
     """
     with database.transaction(writes=True) as connection:
         id = row_of(connection, name, lock=True).id
@@ -90,21 +87,18 @@ def _replace(
     connection: Connection, id: int, name: str, sound: _Sound, lost: Sequence[int], state: Event | None
 ) -> None:
     """Remove events, and write a state in the place of some, if there is one."""
-    events = tables.events
     for first in range(0, len(lost), CHUNK):
-        some = lost[first : first + CHUNK]
-        connection.execute(delete(events).where(events.c.allocation == id, events.c.sequence.in_(some)))
+        delete_rows(connection, tables.events, id, tables.events.c.sequence.in_(lost[first : first + CHUNK]))
     if lost:  # a snapshot of the time before, too, may rest on what was edited
-        connection.execute(delete(tables.snapshots).where(tables.snapshots.c.allocation == id))
+        delete_rows(connection, tables.snapshots, id)
     if state is not None:
-        connection.execute(insert(events), state.row(id, before="", place=sound.bandit.arms.place))
-    arms = tables.arms  # some may have been added by events that are lost
-    connection.execute(delete(arms).where(arms.c.allocation == id, arms.c.number >= len(sound.bandit.names)))
-    later = (tables.features.c.allocation == id, tables.features.c.round > int(sound.bandit.state.round))
-    connection.execute(delete(tables.features).where(*later))
+        connection.execute(insert(tables.events), state.row(id, before="", place=sound.bandit.arms.place))
+    # some may have been added by events that are lost
+    delete_rows(connection, tables.arms, id, tables.arms.c.number >= len(sound.bandit.names))
+    delete_rows(connection, tables.features, id, tables.features.c.round > int(sound.bandit.state.round))
     if any(sequence > sound.last.sequence for sequence in lost):  # answers may name what was removed
-        connection.execute(delete(tables.answers).where(tables.answers.c.allocation == id))
-    connection.execute(delete(tables.summaries).where(tables.summaries.c.allocation == id))
+        delete_rows(connection, tables.answers, id)
+    delete_rows(connection, tables.summaries, id)
     sums = {"named": seals.named(connection, id, name), "answered": seals.answered(connection, id)}
     connection.execute(update(tables.allocations).where(tables.allocations.c.id == id).values(**sound.row() | sums))
 
@@ -130,21 +124,15 @@ def erase(database: Database, name: str) -> int:
     """Erase an allocation with everything that is stored of it."""
     with database.transaction(writes=True) as connection:
         id = row_of(connection, name, lock=True).id
-        removed = {
-            table: connection.execute(delete(table).where(table.c.allocation == id)).rowcount
-            for table in tables.OF_ALLOCATION
-        }
+        removed = {table: delete_rows(connection, table, id) for table in tables.OF_ALLOCATION}
         connection.execute(delete(tables.allocations).where(tables.allocations.c.id == id))
         owe(connection, PURGE)
     database.purge()
-    return int(removed[tables.events])
+    return removed[tables.events]
 
 
 def export_events(database: Database, name: str, path: Path, personal: bool = False) -> tuple[int, str]:
-    """Write all events of an allocation to a file of JSON lines, as they are stored; how many, and what is damaged.
-
-    The features of decisions, of which the events have seals, are ``personal``; without them the file would not do.
-    """
+    """Write all events of an allocation to a file, with the features that they seal; how many, and what is damaged."""
     with database.transaction(writes=False) as connection:
         id = row_of(connection, name).id
         rows, names = _rows(connection, id), read_names(connection, id)
@@ -167,14 +155,11 @@ def import_events(database: Database, path: Path, name: str) -> int:
     except StateError as error:
         raise DataError(f"{path}: {error}") from None
     with database.transaction(writes=True) as connection:
-        table = tables.allocations
-        if connection.execute(select(table.c.id).where(table.c.name == name)).first() is not None:
+        table = tables.allocations.c
+        if connection.execute(select(table.id).where(table.name == name)).first() is not None:
             raise Conflict(f"there is already an allocation {name!r}; erase it first, or import under another name")
-        row = sound.row() | {"name": name, "named": seals.of_name(name)}
-        (id,) = connection.execute(insert(table).returning(table.c.id), row).scalars()
-        write_names(connection, id, 0, sound.bandit.names)
         stored = [{field: getattr(row, field) for field in FIELDS} for row in rows]
-        connection.execute(insert(tables.events), [row | {"allocation": id} for row in stored])
+        id = write_new(connection, sound.row() | {"name": name}, stored, sound.bandit.names)
         features.write(connection, id, {round: one for row in rows for round, one in row.features.items()})
     return len(rows)
 
@@ -241,7 +226,7 @@ def _write(path: Path, name: str, names: Sequence[str], rows: list[Any], fault: 
     ]
     text = "".join(json.dumps(line) + "\n" for line in lines)
     try:
-        write_whole(path, lambda file: file.write_text(text, encoding="utf-8"))
+        write_text(path, text)
     except OSError as error:
         raise EvenhandError(f"the events could not be written to {path}: {error.strerror or error}") from None
 
@@ -272,7 +257,8 @@ def backup(database: Database, path: Path) -> int:
     if path.exists():
         raise EvenhandError(f"{path} already exists; give the path of a new file")
     try:
-        write_whole(path, lambda temporary: _copy(database, temporary), private=True)
+        with whole(path, private=True) as temporary:
+            _copy(database, temporary)
     except (OSError, sqlite3.Error) as error:
         reason = getattr(error, "strerror", None) or error
         raise EvenhandError(f"the backup could not be written to {path}: {reason}") from None

@@ -11,7 +11,7 @@ from threading import Lock, Thread
 from typing import Any
 
 import numpy as np
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import Connection, bindparam, select, update
 from sqlalchemy.exc import IntegrityError
 
 from evenhand.bandit.bandit import Bandit
@@ -25,10 +25,10 @@ from evenhand.core.version import __version__
 from evenhand.messages.answers import Allocations, AllocationSummary, Plan, moment
 from evenhand.messages.rules import ALLOCATION, SENTENCES, matches
 from evenhand.messages.words import Words
-from evenhand.service.store import seals, summaries, tables
-from evenhand.service.store.allocation import first_event, row_values
+from evenhand.service.store import summaries, tables
+from evenhand.service.store.allocation import first_event, row_values, write_new
 from evenhand.service.store.api_keys import Keys
-from evenhand.service.store.arms import read_names, write_names
+from evenhand.service.store.arms import read_names
 from evenhand.service.store.checked import check_all, damaged, isolated
 from evenhand.service.store.commands import NO_FEATURES, Answer, Command, FeatureSeconds, Judge
 from evenhand.service.store.compaction import compact, resume
@@ -55,7 +55,7 @@ def _exists(
     existing = connection.execute(select(table.id).where(table.name == name)).scalar()
     if existing is None:
         return False
-    body = created_by(first_event(connection, existing, name, read_names(connection, existing)))["create"]
+    body = created_by(first_event(connection, existing, read_names(connection, existing)))["create"]
     differ = [key for key in settings if body.get(key) != settings[key] and not (any_seed and key == "seed")]
     same = body.get("source") == learned.get("source")
     if not same or (learned.get("source") == "counts" and body["learned"] != learned["learned"]):
@@ -287,17 +287,14 @@ class Store:
     def _create(
         self, name: str, bandit: Record, learned: Mapping[str, object], any_seed: bool, api_key: str | None
     ) -> bool:
-        table, settings, found = tables.allocations, settings_of(bandit), summaries.made(bandit, False, self.clock())
+        settings, found = settings_of(bandit), summaries.made(bandit, False, self.clock())
         with self.database.transaction(writes=True) as connection, isolated(self.database, name):
             if _exists(connection, name, settings, learned, any_seed):
                 return False
             now, body = self.clock(), settings | {"evenhand": __version__} | dict(learned)
             event = Event(1, now, "create", None, body, key=api_key).row(0, before="", place=bandit.arms.place)
             row = row_values(bandit, 1, event["chain"], closed=False) | {"name": name, "created": now}
-            row["named"] = seals.of_name(name)
-            (id,) = connection.execute(insert(table).returning(table.c.id), row).scalars()
-            connection.execute(insert(tables.events), event | {"allocation": id})
-            write_names(connection, id, 0, bandit.names)
+            id = write_new(connection, row, [event], bandit.names)
             if found is not None:
                 summaries.write(connection, {id: (event["chain"], found)})
         return True
@@ -334,7 +331,7 @@ class Store:
         with self._lock:
             writer = self._writers.get(name)
             if writer is None:
-                writer = self._writers[name] = self._committer.writer(name, self._snapshot_every)
+                writer = self._writers[name] = Writer(name, self._committer, self._snapshot_every)
         future = writer.submit(command)
         if not writer.in_memory:  # else there is such an allocation, or was when its last command came
             future.add_done_callback(lambda done: self._forget(name, done))

@@ -24,7 +24,7 @@ from evenhand.bandit.lease_rounds import planned
 from evenhand.bandit.record import Record
 from evenhand.bandit.saved import DAMAGE, FORMAT
 from evenhand.core.errors import MissingPart, StateError
-from evenhand.core.files import write_whole
+from evenhand.core.files import whole
 from evenhand.core.imports import import_source
 from evenhand.core.version import __version__
 from evenhand.service.store import features, seals, summaries, tables
@@ -160,7 +160,8 @@ def _read_states(path: Path) -> dict[str, str]:
 def _write_states(path: Path, states: Mapping[str, str]) -> None:
     text = json.dumps({"format": STATES, "states": states})
     try:
-        write_whole(path, lambda file: file.write_text(text, encoding="utf-8"), private=True)
+        with whole(path, private=True) as file:
+            file.write_text(text, encoding="utf-8")
     except OSError as error:
         raise StateError(f"the states could not be written to {path}: {error.strerror or error}") from None
 
@@ -222,7 +223,7 @@ class _Replay:
                     yield from _snapshot_faults(snapshots.pop(last.sequence), last, bandit, closed)
                 self.events += 1
                 sealed |= features.seals_in(last)
-            first = self._first(names)
+            first = first_event(self._connection, self._row.id, names)
         except (MissingPart, StateError) as error:
             yield str(error)
             return
@@ -250,16 +251,13 @@ class _Replay:
         if seals.answered(self._connection, self._row.id) != self._row.answered:
             yield "its answers to idempotency keys were edited, added or removed"
 
-    def _first(self, names: Sequence[str]) -> Event:
-        return first_event(self._connection, self._row.id, self._row.name, names)
-
     def _begun(self, names: Sequence[str]) -> tuple[Record | None, bool, int]:
         """The bandit after the last event that was verified before, whether it is closed, and that event; or none."""
         if self.state:
             known = unpacked(b64decode(self.state), names)
             place = place_before(self._connection, self._row.id, known.sequence)
             if (known.sequence, known.chain, known.versions) == (*place, (__version__,)):
-                self.events = known.sequence - self._first(names).sequence
+                self.events = known.sequence - first_event(self._connection, self._row.id, names).sequence
                 return saved.restored(known.bandit), known.closed, known.sequence
         return None, False, 0
 

@@ -33,11 +33,7 @@ class WebhookStore:
     """The webhooks in a database. Their secrets are stored as they are, as each message is signed with them."""
 
     def __init__(self, database: Database, clock: Callable[[], float] = time.time) -> None:
-        self.database, self._clock = database, clock
-
-    def now(self) -> float:
-        """Seconds since the epoch."""
-        return self._clock()
+        self.database, self.now = database, clock
 
     def add(
         self,
@@ -66,7 +62,7 @@ class WebhookStore:
                 "url": url,
                 "secret": secret,
                 "kinds": None if kinds is None else " ".join(dict.fromkeys(kinds)),
-                "created": self._clock(),
+                "created": self.now(),
                 "sequence": allocation.sequence if after is None else after,
                 "tries": 0,
             }
@@ -99,7 +95,7 @@ class WebhookStore:
 
     def due(self) -> list[tuple[str, str]]:
         """The webhooks that have something to send now, to which no server is delivering: id and allocation's name."""
-        hooks, allocations, now = tables.webhooks.c, tables.allocations.c, self._clock()
+        hooks, allocations, now = tables.webhooks.c, tables.allocations.c, self.now()
         query = select(hooks.id, allocations.name).join_from(
             tables.webhooks, tables.allocations, hooks.allocation == allocations.id
         )
@@ -109,7 +105,7 @@ class WebhookStore:
 
     def claim(self, id: str) -> Row[Any] | None:
         """Be the one server that delivers to a webhook for a minute; None where another one is."""
-        table, now = tables.webhooks, self._clock()
+        table, now = tables.webhooks, self.now()
         taken = update(table).where(table.c.id == id, table.c.disabled.is_(None), *_free(now))
         with self.database.transaction(writes=True) as connection:
             if connection.execute(taken.values(claimed=now + CLAIM)).rowcount == 0:
@@ -129,7 +125,7 @@ class WebhookStore:
         tries: Sequence[Mapping[str, object]] = (),
     ) -> bool:
         """End a claim: events up to one were delivered or are of other kinds."""
-        now = self._clock()
+        now = self.now()
         values: dict[str, Any] = {"sequence": sequence, "claimed": None}
         if error is None:
             values |= {"tries": 0, "failing": None, "next": None, "error": None}

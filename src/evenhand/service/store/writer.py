@@ -34,12 +34,8 @@ SNAPSHOT_SHARE = 0.2  # of the processor time, at most, for snapshots
 class Writer:
     """The commands of one allocation, which are carried out one after the other, and its snapshots."""
 
-    def __init__(
-        self, name: str, database: Database, workers: Executor, committer: Committer, snapshot: int = SNAPSHOT_EVERY
-    ) -> None:
-        self.name = name
-        self._database, self._workers, self._committer = database, workers, committer
-        self._snapshot_every = snapshot
+    def __init__(self, name: str, committer: Committer, snapshot: int = SNAPSHOT_EVERY) -> None:
+        self.name, self._committer, self._snapshot_every = name, committer, snapshot
         self._allocation: Allocation | None = None
         self._age: AnswerAge | None = None
         self._snapshot_seconds = 0.0  # that the last snapshot took
@@ -143,7 +139,7 @@ class Writer:
             if self._busy or self._allocation is None or time.monotonic() - self._used < seconds:
                 return
             with suppress(RuntimeError):  # the store is closing
-                self._workers.submit(self._leave)
+                self._committer.workers.submit(self._leave)
                 self._busy = True
 
     def _leave(self) -> None:
@@ -162,7 +158,7 @@ class Writer:
             snapshot = allocation.taken()
             self._snapshot_seconds = time.thread_time() - begun
             with suppress(RuntimeError):  # the store is closing, and writes one then
-                self._workers.submit(self._store_snapshot, allocation.id, snapshot)
+                self._committer.workers.submit(self._store_snapshot, allocation.id, snapshot)
 
     def _store_snapshot(self, id: int, snapshot: Snapshot, found: AllocationHealth | None = None) -> None:
         """Write a snapshot, and remove old answers; if that fails, a start takes longer."""
@@ -171,7 +167,7 @@ class Writer:
             packed = snapshot.packed()
         self._snapshot_seconds += time.thread_time() - begun
         failures = (EvenhandError, IntegrityError)  # the latter where it was erased, or another process writes one
-        with suppress(*failures), self._database.transaction(writes=True) as connection:
+        with suppress(*failures), self._committer.database.transaction(writes=True) as connection:
             write_snapshot(connection, id, snapshot.sequence, packed)
             if self._age is not None:
                 seals.forget_answers(connection, id, self._age.time - ANSWER_LIFETIME)
@@ -192,23 +188,19 @@ class Committer:
         clock: Callable[[], float] = time.time,
         observer: Observer | None = None,
     ) -> None:
-        self._database, self._workers, self.now, self._observer = database, workers, clock, observer
+        self.database, self.workers, self.now, self._observer = database, workers, clock, observer
         self._free = LANES[database.engine.dialect.name]  # lanes in which nothing runs
         self._ready: deque[Writer] = deque()
         self._lock = Lock()  # of the two above
 
-    def writer(self, name: str, snapshot: int = SNAPSHOT_EVERY) -> Writer:
-        """The writer of an allocation, whose commands are committed here."""
-        return Writer(name, self._database, self._workers, self, snapshot)
-
     def schedule(self, writer: Writer, joins: bool) -> None:
         """Let a writer have its turn soon, if it joins with commands of others; raises once the store is closed."""
         if not joins:
-            self._workers.submit(self.run, writer)
+            self.workers.submit(self.run, writer)
             return
         with self._lock:
             if self._free:
-                self._workers.submit(self._run_lane)
+                self.workers.submit(self._run_lane)
                 self._free -= 1
             self._ready.append(writer)
 
@@ -231,7 +223,7 @@ class Committer:
                     writer.finish(batch)
                     continue
                 try:
-                    self._workers.submit(self._finish, writer, batch)
+                    self.workers.submit(self._finish, writer, batch)
                 except RuntimeError:  # the store is closing, and starts no more work
                     self._finish(writer, batch)
 
@@ -251,13 +243,11 @@ class Committer:
         return turns
 
     def _commit(self, batches: list[Batch], alone: bool) -> None:
-        """Carry out batches in one transaction, and answer; see `commit` for what is left then.
-
-        Whatever the error, no future may stay without an outcome, and none may have one that is not committed.
-        """
+        """Carry out batches in one transaction, and answer; see `commit` for what is left then."""
+        # Whatever the error, no future may stay without an outcome, and none may have one that is not committed.
         begun = time.perf_counter()
         try:
-            events = commit(self._database, batches, self.now(), alone)
+            events = commit(self.database, batches, self.now(), alone)
         except Exception as error:
             for batch in batches:
                 if alone or isinstance(error, StoreUnavailable):
@@ -278,7 +268,7 @@ class Committer:
             self._observer.committed(events, seconds)
         done = [pair for batch in batches if batch.context is not None for pair in batch.context.carried_out]
         if any(command.purges for command, _ in done):
-            self._database.purge()
+            self.database.purge()
         for command, answer in done:
             if command.done is not None:
                 command.done(answer)
