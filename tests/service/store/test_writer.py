@@ -8,6 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from itertools import pairwise
@@ -40,7 +41,7 @@ from evenhand.service.store import allocation as live
 from evenhand.service.store import writer as writers
 from evenhand.service.store.allocation import row_of
 from evenhand.service.store.commands import Command
-from evenhand.service.store.database import Database
+from evenhand.service.store.database import Database, delete_rows
 from evenhand.service.store.errors import Conflict, DamagedAllocation, KeyReused, StoreUnavailable, UnknownAllocation
 from evenhand.service.store.events import Event
 from evenhand.service.store.transaction import ANSWER_LIFETIME
@@ -576,6 +577,33 @@ def test_a_snapshot_that_cannot_be_used_is_ignored(lite: Database, drinks: Drive
     assert rounds(again.run(Decide())) == [6]
     again.writer.write_snapshot()
     assert snapshots(lite) == [7]
+
+
+def test_a_snapshot_and_a_restore_do_not_wait_for_each_other(
+    either: Database, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who has locked the row of an allocation can delete its snapshots while a new one is being written."""
+    with closing(Store(either, clock)) as store:
+        store.create("drinks", ["tea", "coffee"], "ucb1", seed=1)
+    driven, reached = Driven(either, clock=clock), threading.Event()
+    driven.run(Decide())
+    driven.writer.write_snapshot()
+    driven.run(Decide())
+
+    def row(connection: Any, name: str, lock: bool = False) -> Any:
+        reached.set()
+        return row_of(connection, name, lock)
+
+    monkeypatch.setattr(writers, "row_of", row)
+    writing = threading.Thread(target=driven.writer.write_snapshot)
+    with either.transaction(writes=True) as connection:
+        allocation = row_of(connection, "drinks", lock=True)
+        writing.start()
+        if either.url.get_backend_name() != "sqlite":  # where one writes at a time
+            assert reached.wait(10.0)
+        assert delete_rows(connection, tables.snapshots, allocation.id) == 1
+    writing.join()
+    assert snapshots(either) == [3]
 
 
 @pytest.mark.parametrize(

@@ -10,14 +10,13 @@ from typing import Any
 import orjson
 from pydantic import TypeAdapter
 from pydantic_core import from_json
-from sqlalchemy import Connection, insert, select
+from sqlalchemy import Connection, select
 
 from evenhand.bandit.saved import DAMAGE
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.service.priority import PRIORITY
 from evenhand.service.store import tables
 from evenhand.service.store.arms import BANDIT, named, numbered
-from evenhand.service.store.database import delete_rows
 from evenhand.service.store.events import encode
 
 LONG = 2_000  # values of a list that is in a line of its own
@@ -92,9 +91,3 @@ def last_snapshot(connection: Connection, id: int, until: int, names: Sequence[s
     if snapshot.sequence != row.sequence:
         raise StateError(f"it is of event {snapshot.sequence}, not of event {row.sequence}")
     return snapshot
-
-
-def write_snapshot(connection: Connection, id: int, sequence: int, packed: bytes) -> None:
-    """Write a snapshot in place of others."""
-    delete_rows(connection, tables.snapshots, id)
-    connection.execute(insert(tables.snapshots), {"allocation": id, "sequence": sequence, "state": packed})

@@ -9,18 +9,19 @@ from concurrent.futures import Executor, Future
 from contextlib import suppress
 from threading import Lock
 
+from sqlalchemy import insert
 from sqlalchemy.exc import IntegrityError
 
 from evenhand.core.errors import EvenhandError, StateError
 from evenhand.messages.answers import AllocationHealth
 from evenhand.service.priority import LONG, PRIORITY
-from evenhand.service.store import seals, summaries
+from evenhand.service.store import seals, summaries, tables
 from evenhand.service.store.allocation import Allocation, row_of
 from evenhand.service.store.commands import NO_FEATURES, Answer, Command, FeatureSeconds, feature_seconds
-from evenhand.service.store.database import LOG, Database
+from evenhand.service.store.database import LOG, Database, delete_rows
 from evenhand.service.store.errors import Overloaded, StoreUnavailable
 from evenhand.service.store.reader import Place, has_event
-from evenhand.service.store.snapshots import Snapshot, write_snapshot
+from evenhand.service.store.snapshots import Snapshot
 from evenhand.service.store.transaction import ANSWER_LIFETIME, AnswerAge, Batch, Observer, QueuedCommand, commit
 
 MAX_GROUP = 500  # commands per transaction
@@ -168,12 +169,15 @@ class Writer:
         self._snapshot_seconds += time.thread_time() - begun
         failures = (EvenhandError, IntegrityError)  # the latter where it was erased, or another process writes one
         with suppress(*failures), self._committer.database.transaction(writes=True) as connection:
-            write_snapshot(connection, id, snapshot.sequence, packed)
-            if self._age is not None:
-                seals.forget_answers(connection, id, self._age.time - ANSWER_LIFETIME)
-            row = row_of(connection, self.name, lock=True)  # not before: on PostgreSQL others decide meanwhile
+            table, values = tables.snapshots, {"allocation": id, "sequence": snapshot.sequence, "state": packed}
+            connection.execute(insert(table), values)
+            # Not before: on PostgreSQL others decide meanwhile. And not later: all lock this row before they delete.
+            row = row_of(connection, self.name, lock=True)
             if row.id != id or not has_event(connection, id, Place(snapshot.sequence, snapshot.chain)):
                 raise StateError(f"allocation {self.name!r} was restored in the meantime; try again")
+            delete_rows(connection, table, id, table.c.sequence != snapshot.sequence)
+            if self._age is not None:
+                seals.forget_answers(connection, id, self._age.time - ANSWER_LIFETIME)
             if found is not None:
                 summaries.write(connection, {id: (snapshot.chain, found)})
 
