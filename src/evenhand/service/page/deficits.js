@@ -120,13 +120,8 @@ function picture(data, look, width) {
   // The part below 0 would compress the part above: arms are often far ahead, and seldom behind.
   const scale = data.ahead ? {} : { min: 0, max: ({ max }) => (max > 2 ? null : 2) };
   const amounts = axis(look, 'deficit in plays', { type: 'value', ...scale, axisLabel: { formatter: short } });
-  const rounds = axis(look, say('round'), {
-    type: 'value',
-    max: 'dataMax',
-    splitNumber: Math.max(2, Math.round(width / 130)),
-    splitLine: { show: false },
-    axisLabel: { formatter: short, showMaxLabel: false },
-  });
+  const marks = { splitNumber: Math.max(2, Math.round(width / 130)), splitLine: { show: false }, axisLabel: { formatter: short, showMaxLabel: false } };
+  const rounds = axis(look, say('round'), { type: 'value', max: 'dataMax', ...marks });
   return { grid: ROOM, xAxis: rounds, yAxis: amounts, series, tooltip: tip(look, tipLines) };
 }
 
@@ -138,11 +133,8 @@ function Listed({ data }) {
   return html`<div class="scroll tall" role="region" aria-label="Deficits over time, table" tabindex="0"><table>
     <thead><tr><th scope="col">Round</th><th scope="col">Time</th>
       ${data.lines.map(({ arm }) => html`<th scope="col"><${Name} of=${arm} /></th>`)}</tr></thead>
-    <tbody>${data.rounds.map(
-      (round, at) => html`<tr>
+    <tbody>${data.rounds.map((round, at) => html`<tr>
       <th scope="row" class="number">${whole(round)}</th><td>${moment(data.times[at])}</td>
-      ${data.lines.map(({ deficits }) => html`<td class="number">${plays(deficits[at])}</td>`)}
-    </tr>`,
-    )}</tbody>
+      ${data.lines.map(({ deficits }) => html`<td class="number">${plays(deficits[at])}</td>`)}</tr>`)}</tbody>
   </table></div>`;
 }

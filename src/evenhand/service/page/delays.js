@@ -74,9 +74,7 @@ function picture(bins, look, width) {
     grid: ROOM,
     xAxis: [{ type: 'category', show: false, data: bins.counts.map((_, place) => String(place)) }, edges],
     yAxis: axis(look, 'rewards', { type: 'value', minInterval: 1 }),
-    tooltip: tip(look, (points) => [between(bins, points[0].dataIndex), several(points[0].value, 'reward')], {
-      axisPointer: { type: 'shadow' },
-    }),
+    tooltip: tip(look, ([{ dataIndex, value }]) => [between(bins, dataIndex), several(value, 'reward')], { axisPointer: { type: 'shadow' } }),
     series: [{ type: 'bar', data: bins.counts, barCategoryGap: '6%', itemStyle: { color: look.got }, emphasis: { disabled: true } }],
   };
 }

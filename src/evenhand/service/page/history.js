@@ -97,13 +97,8 @@ const lookId = ({ id, arm, group }) => (group ? id : arm);
 function groupsOf({ bounds, history }) {
   const places = new Map(history.arms.map((arm, place) => [arm, place]));
   const known = bounds.filter(({ kind, arms }) => kind === 'group' && arms.every((arm) => places.has(arm)));
-  return known.map(({ name, arms, at_least }) => ({
-    id: `group ${name}`,
-    arm: name,
-    group: arms.map((arm) => places.get(arm)),
-    loaded: true,
-    promised: at_least,
-  }));
+  const group = (arms) => arms.map((arm) => places.get(arm));
+  return known.map(({ name, arms, at_least }) => ({ id: `group ${name}`, arm: name, group: group(arms), loaded: true, promised: at_least }));
 }
 
 // The history with a row for each group, the sum of its arms.
@@ -206,13 +201,9 @@ function picture(data, look, width, field, shown, amounts) {
     const lines = data.drawn.map(({ arm, place }) => `${plain(arm)}: ${shown(part.arms[place][field])}`);
     return [`${moment(part.start)}, ${several(part.rounds, 'round')}`, ...lines];
   };
-  return {
-    grid: ROOM,
-    xAxis: timeAxis(look, width, data.ends),
-    yAxis: { ...amounts, type: 'value', nameLocation: 'end', nameGap: 8 },
-    series: [...series, changed(data.marked, look)],
-    tooltip: tip(look, tipLines),
-  };
+  const yAxis = { ...amounts, type: 'value', nameLocation: 'end', nameGap: 8 };
+  const all = [...series, changed(data.marked, look)];
+  return { grid: ROOM, xAxis: timeAxis(look, width, data.ends), yAxis, series: all, tooltip: tip(look, tipLines) };
 }
 
 function timeAxis(look, width, [min, max]) {
@@ -223,15 +214,8 @@ function timeAxis(look, width, [min, max]) {
 
 // A numbered line where something was changed.
 function changed(marked, look) {
-  return {
-    type: 'line',
-    data: [],
-    markLine: {
-      silent: true,
-      symbol: 'none',
-      lineStyle: { color: look.soft, type: 'dashed', width: 1 },
-      label: { formatter: ({ name }) => name, color: look.soft, distance: 2 },
-      data: marked.map(({ at, number }) => ({ xAxis: at, name: String(number) })),
-    },
-  };
+  const lineStyle = { color: look.soft, type: 'dashed', width: 1 };
+  const label = { formatter: ({ name }) => name, color: look.soft, distance: 2 };
+  const data = marked.map(({ at, number }) => ({ xAxis: at, name: String(number) }));
+  return { type: 'line', data: [], markLine: { silent: true, symbol: 'none', lineStyle, label, data } };
 }

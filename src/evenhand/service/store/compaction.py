@@ -30,10 +30,8 @@ class Compacted:
 def compact(database: Database, name: str, before: float) -> Compacted:
     """Replace the events of an allocation before a time by one that holds the state after them.
 
-    That state has the pending decisions; their rewards are taken as before. A reward of an earlier decision is answered
-    with ``unknown``. The features of decisions that do not wait for rewards are erased, and so are answers that were
-    given before, which have hashes of requests. The events are replayed first, so that none is removed that was
-    damaged.
+    Rewards of the decisions that it has are taken as before, those of earlier ones are answered with ``unknown``; their
+    features are erased, and so are answers of that time. Events are replayed first, so that no damaged one is removed.
     """
     with database.transaction(writes=False) as connection, isolated(database, name):
         row = row_of(connection, name)

@@ -51,9 +51,7 @@ class QueuedCommand:
 
 @dataclass
 class AnswerAge:
-    """The time by which answers grow old: it goes on with the clock, but by a day at most from one reading to the next,
-    so that a clock that jumps ahead, and back, makes no answer old.
-    """
+    """The time by which answers grow old, which goes on with the clock, but by a day at most where that jumps ahead."""
 
     time: float
     last: float  # what the clock said when it was read
