@@ -214,6 +214,13 @@ def as_drawn(claim: Claim, state: State, observation: Observation, rng: np.rando
     return played, played.astype(float)
 
 
+class Misspelt(Hold):
+    """It would record decisions."""
+
+    def after_decison(self, state: State, decision: Decision) -> None:
+        pass
+
+
 @dataclass
 class Rounds:
     """A list of rounds."""
@@ -369,6 +376,11 @@ BREACHES: dict[str, Breach] = {
         lambda: Policy(index=Lopsided()),
         checks.one_lane_is_any_lane,
         "a single decision differs from a lane's",
+    ),
+    "a misspelt member": (
+        lambda: Policy(hold=Misspelt()),
+        checks.members_are_asked,
+        "Misspelt.after_decison is never asked; did you mean 'after_decision'",
     ),
     "a list": (
         lambda: Policy(hold=Listing()),

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from difflib import get_close_matches
+from inspect import isfunction
 from typing import Any, TypeVar
 
 import numpy as np
 
 from evenhand.core.errors import EvenhandError, StateError
+from evenhand.core.imports import is_own
 from evenhand.core.parts import build, plain
 from evenhand.core.state import (
     Array,
@@ -30,7 +33,7 @@ from evenhand.environment.contexts import Normal
 from evenhand.environment.feedback import Quantile
 from evenhand.environment.rewards import Bernoulli
 from evenhand.environment.world import Environment, EnvironmentLike, World, as_environment
-from evenhand.policy.composition import Policy
+from evenhand.policy.composition import Policy, parts_in
 from evenhand.simulation.promises import COLUMNS, heard, promise_is_kept, seen, started
 from evenhand.simulation.simulate import compare, without_lanes
 
@@ -64,6 +67,15 @@ def lanes_are_remembered(policy: Policy, arms: int) -> None:
     """What a part remembers has an axis for the lanes, the first."""
     fault = without_lanes(policy, started(policy, arms, arms + 1))
     assert not fault, fault
+
+
+def members_are_asked(policy: Policy, arms: int) -> None:
+    """No method of a part of one's own has nearly the name of one that is asked for, and is never asked itself."""
+    for kind in dict.fromkeys(type(one) for one in parts_in(policy) if is_own(one)):
+        members = {name for base in kind.__mro__[1:] for name in vars(base) if not name.startswith("_")}
+        for name in [name for name, value in vars(kind).items() if isfunction(value) and name[0] != "_"]:
+            meant = [] if name in members else get_close_matches(name, members, n=1, cutoff=0.85)
+            assert not meant, f"{kind.__name__}.{name} is never asked; did you mean {meant[0]!r}?"
 
 
 def memories_can_be_saved(policy: Policy, arms: int) -> None:
@@ -316,6 +328,7 @@ def plain_form_is_whole(environment: Environment, horizon: int) -> None:
 
 #: The checks of a policy in simulations, to be run one by one.
 POLICY_CHECKS: tuple[Callable[[Policy, int], None], ...] = (
+    members_are_asked,
     lanes_are_remembered,
     memories_can_be_saved,
     decisions_are_sound,
