@@ -835,7 +835,7 @@ def test_what_json_cannot_say_is_refused() -> None:
     with pytest.raises(EvenhandError, match="JSON has no Client"):
         client.create("drinks", ["tea"], "ucb1", missing="never", parameters={"what": client})
     with pytest.raises(EvenhandError, match=r"JSON: .*:Unregistered is not registered: decorate it with"):
-        client.create("drinks", ["tea"], attrs.make_class("Unregistered", [])(), missing="never")
+        client.create("drinks", ["tea"], attrs.make_class("Unregistered", ["size"])(1), missing="never")
     with pytest.raises(EvenhandError, match="features must be Features or their plain form, a table, got"):
         client.create("drinks", ["tea"], "ucb1", missing="never", features=["age"])
     with pytest.raises(EvenhandError, match="cannot be sent as JSON"):
