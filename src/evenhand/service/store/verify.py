@@ -27,6 +27,7 @@ from evenhand.core.errors import MissingPart, StateError
 from evenhand.core.files import whole
 from evenhand.core.imports import import_source
 from evenhand.core.version import __version__
+from evenhand.messages.rules import ALLOCATION, matches
 from evenhand.service.store import features, seals, summaries, tables
 from evenhand.service.store.allocation import first_event, row_values
 from evenhand.service.store.arms import read_names
@@ -167,12 +168,15 @@ def _write_states(path: Path, states: Mapping[str, str]) -> None:
 
 
 def _rows(connection: Connection, names: Sequence[str]) -> list[Row[Any]]:
-    rows = connection.execute(select(tables.allocations).order_by(tables.allocations.c.name)).all()
-    known = {row.name: row for row in rows}
+    query, name_of = select(tables.allocations), tables.allocations.c.name
+    if not names:
+        return list(connection.execute(query.order_by(name_of)))
+    able = [name for name in names if matches(ALLOCATION, name)]  # not every string can be used in a query
+    known = {row.name: row for row in connection.execute(query.where(name_of.in_(able)))}
     for name in names:
         if name not in known:
             raise UnknownAllocation(f"there is no allocation {name!r}")
-    return [known[name] for name in names] if names else list(rows)
+    return [known[name] for name in names]
 
 
 def _database_faults(connection: Connection) -> Iterator[str]:
