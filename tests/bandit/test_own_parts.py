@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from evenhand.core.state import Array, Decision, Observation, State
 from evenhand.policy.claim import Fairness, Ranking
 from evenhand.policy.index import Index
 from evenhand.policy.part import Traits
+from evenhand.service import Store
 
 ARMS = ["a", "b", "c"]
 
@@ -181,3 +183,25 @@ def recorded(kind: str) -> dict[str, Any]:
 def test_a_number_of_numpy_is_a_number() -> None:
     kind = part("fairness", "own_noting")(remembering(lambda shape: 0, lambda noted: np.int64(noted + 1)))
     check_policy(Policy(fairness=kind()), arms=3)
+
+
+@pytest.mark.parametrize(
+    ("table", "parameters", "fault"),
+    [
+        ({"index": "ucb"}, {"fractions": 0.3}, "fractions is taken by no part of ucb; it takes none"),
+        (
+            {"index": "ucb", "fairness": {"kind": "own_debt", "fractions": 0.1}},
+            {"caps": {"a": 0.5}},
+            r"caps is taken by no part of ucb \+ own_debt; known: fractions",
+        ),
+    ],
+)
+def test_what_no_part_takes_is_refused_as_it_would_promise_nothing(
+    table: dict[str, Any], parameters: dict[str, Any], fault: str, tmp_path: Path
+) -> None:
+    with pytest.raises(EvenhandError, match=f"^{fault}$"):
+        Bandit(ARMS, table, **parameters)
+    store = Store.open(str(tmp_path / "own.db"))
+    with pytest.raises(EvenhandError, match=f"^{fault}$"):
+        store.create("own", ARMS, table, parameters=parameters, seed=1)
+    store.close()

@@ -104,6 +104,7 @@ class Bandit:
         given: dict[str, Any] = {"plays": plays, "seed": seed, "window": window, "missing": missing, "rewards": rewards}
         given |= {"words": words, "features": features, "arm_features": arm_features, "segments": segments}
         self._record = record = Record(arms, algorithm, parameters=parameters, **given)
+        record.check_taken()
         if start_from is None:
             return
         from evenhand.bandit import history

@@ -22,7 +22,7 @@ from evenhand.core import validate
 from evenhand.core.cohorts import Answers
 from evenhand.core.errors import EvenhandError, Path
 from evenhand.core.frozen import fields
-from evenhand.core.parts import Part, plain
+from evenhand.core.parts import Part, parameters_of, plain
 from evenhand.core.state import Array, Feedback, Mask, State, Unit, each_array, unkept
 from evenhand.messages.changes import VALUES
 from evenhand.messages.words import Words
@@ -166,6 +166,15 @@ class Record:
         state = policy.start(arms, unit=self.unit, columns=self.columns)
         state.begun = Accounts.opened((arms,))
         return state
+
+    def check_taken(self) -> None:
+        """Refuse what is given beside a table of parts where none of them takes it: it would promise nothing."""
+        if isinstance(self.algorithm, str):
+            return
+        taken = {name for one in parts_in(self.policy) for name in parameters_of(type(one))} & set(WITH_NAMES)
+        if unused := sorted(set(self.parameters) - taken):
+            known = f"known: {', '.join(sorted(taken))}" if taken else "it takes none"
+            raise EvenhandError(f"is taken by no part of {self.label}; {known}", unused[0])
 
     def check_kept(self) -> None:
         """Refuse what a part remembers where a file would not give it back as it is."""

@@ -268,6 +268,7 @@ class Store:
                     f"{parameter!r} is not a parameter of an algorithm; `evenhand algorithms` shows them"
                 )
         bandit = Record(arms, algorithm, seed=drawn, parameters=parameters or {}, **options)
+        bandit.check_taken()
         return bandit, self._start(name, bandit, start_from)
 
     def _start(self, name: str, bandit: Record, start_from: str | Mapping[str, object] | None) -> dict[str, Any]:
