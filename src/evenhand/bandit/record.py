@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
@@ -169,12 +169,7 @@ class Record:
 
     def check_taken(self) -> None:
         """Refuse what is given beside a table of parts where none of them takes it: it would promise nothing."""
-        if isinstance(self.algorithm, str):
-            return
-        taken = {name for one in parts_in(self.policy) for name in parameters_of(type(one))} & set(WITH_NAMES)
-        if unused := sorted(set(self.parameters) - taken):
-            known = f"known: {', '.join(sorted(taken))}" if taken else "it takes none"
-            raise EvenhandError(f"is taken by no part of {self.label}; {known}", unused[0])
+        check_taken(self.algorithm, self.policy, self.parameters)
 
     def check_kept(self) -> None:
         """Refuse what a part remembers where a file would not give it back as it is."""
@@ -403,6 +398,16 @@ def _check_promises(policy: Policy, names: Sequence[str], plays: int, retired: C
         active = [int(name not in retired) for name in names]
         able = Joint([active], [1.0]) if retired else Always()
         check_bounds(bounds_of(len(names), policy.fractions, policy.caps, policy.groups, names), plays, able)
+
+
+def check_taken(algorithm: str | Mapping[str, Any], policy: Policy, parameters: Iterable[str]) -> None:
+    """Refuse parameters that are given beside a table of parts where none of these takes them."""
+    if isinstance(algorithm, str):
+        return
+    taken = {name for one in parts_in(policy) for name in parameters_of(type(one))} & set(WITH_NAMES)
+    if unused := sorted(set(parameters) - taken):
+        known = f"known: {', '.join(sorted(taken))}" if taken else "it takes none"
+        raise EvenhandError(f"is taken by no part of {label_of(algorithm)}; {known}", unused[0])
 
 
 def _with_names(path: Path, names: Sequence[str]) -> Path:

@@ -219,3 +219,8 @@ def test_parameters_as_keywords_and_the_unit() -> None:
     assert " € per round" in str(replay(log, "fucb", fractions=0.1))
     with pytest.raises(EvenhandError, match="fraction"):
         replay(log, "fucb", fraction=0.1)
+
+
+def test_what_no_part_of_a_table_takes_is_refused() -> None:
+    with pytest.raises(EvenhandError, match=r"^fractions is taken by no part of ucb; it takes none$"):
+        replay(log_of(["a", "b"] * 4, [0, 1] * 4, 0.5), {"index": "ucb"}, fractions=0.3)

@@ -14,7 +14,7 @@ from evenhand.bandit.arguments import RewardRange, by_arm
 from evenhand.bandit.evaluation.known import Known
 from evenhand.bandit.evaluation.log import Log, check_propensities
 from evenhand.bandit.evaluation.plays import Plays
-from evenhand.bandit.record import label_of, policy_for, split
+from evenhand.bandit.record import check_taken, label_of, policy_for, split
 from evenhand.core import html, validate
 from evenhand.core.cohorts import Answers
 from evenhand.core.errors import DataError, EvenhandError, InfeasiblePromise
@@ -224,6 +224,7 @@ def policy_of(
         lists = {key: by_arm(key, value, log.items) if key in VALUES else value for key, value in values.items()}
         columns = (1, 1) if log.known is None else log.known.features.widths  # without, `replay` says what is missing
         made = policy_for(algorithm, lists, log.items, importing=importing, columns=columns)
+        check_taken(algorithm, made, lists)
         name = str(label or label_of(algorithm))
     if made.plays != 1:
         raise EvenhandError(f"{name} plays {made.plays} items per round; one item per round is replayed")
