@@ -17,6 +17,7 @@ from evenhand.core import validate
 from evenhand.core.parts import part
 from evenhand.core.state import Array, Decision, Observation, State
 from evenhand.policy.claim import Fairness, Ranking
+from evenhand.policy.fairness import DeficitFirst
 from evenhand.policy.index import Index
 from evenhand.policy.part import Traits
 from evenhand.service import Store
@@ -188,11 +189,16 @@ def test_a_number_of_numpy_is_a_number() -> None:
 @pytest.mark.parametrize(
     ("table", "parameters", "fault"),
     [
-        ({"index": "ucb"}, {"fractions": 0.3}, "fractions is taken by no part of ucb; it takes none"),
+        (
+            {"index": "ucb"},
+            {"fractions": 0.3},
+            r"fractions is taken by no part of ucb; its parts take none: with fairness = \{kind = 'deficit_first'\} "
+            "one does",
+        ),
         (
             {"index": "ucb", "fairness": {"kind": "own_debt", "fractions": 0.1}},
             {"caps": {"a": 0.5}},
-            r"caps is taken by no part of ucb \+ own_debt; known: fractions",
+            r"caps is taken by no part of ucb \+ own_debt; its parts take fractions",
         ),
     ],
 )
@@ -205,3 +211,21 @@ def test_what_no_part_takes_is_refused_as_it_would_promise_nothing(
     with pytest.raises(EvenhandError, match=f"^{fault}$"):
         store.create("own", ARMS, table, parameters=parameters, seed=1)
     store.close()
+
+
+def test_what_is_none_is_not_given() -> None:
+    plain = Bandit(ARMS, {"index": "ucb"})
+    assert Bandit(ARMS, {"index": "ucb"}, fractions=None, caps=None).decide(now=0.0) == plain.decide(now=0.0)
+
+
+def test_parameters_are_those_of_parts_in_slots() -> None:
+    @part("fairness", "own_around")
+    @frozen
+    class Around(Fairness):
+        inner: Fairness = field(factory=lambda: DeficitFirst(0.0))
+
+        def claim(self, score: Array, state: State) -> Any:
+            return self.inner.claim(score, state)
+
+    with pytest.raises(EvenhandError, match=r"^fractions is taken by no part of own_around"):
+        Bandit(ARMS, {"fairness": "own_around"}, fractions=0.2)

@@ -18,6 +18,11 @@ def test_every_slot_has_its_kinds(capsys: pytest.CaptureFixture[str]) -> None:
     (bernoulli,) = [one for one in found["rewards"] if one["kind"] == "bernoulli"]
     assert bernoulli["parameters"]["means"] is None
     assert all(one["summary"] for entries in found.values() for one in entries)
+    (declared,) = [one for one in found["features"] if one["kind"] == "features"]
+    assert declared["parameters"]["situation"] == "made by the part"
+    assert "NOTHING" not in [
+        text for entries in found.values() for one in entries for text in one["parameters"].values()
+    ]
 
 
 def test_one_slot_is_a_table(capsys: pytest.CaptureFixture[str]) -> None:

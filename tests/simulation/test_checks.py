@@ -769,3 +769,14 @@ def test_the_checks_are_run_one_and_all(monkeypatch: pytest.MonkeyPatch) -> None
     check_environment(environment, horizon=7)
     assert one.calls == [(policy, 3)] * 2
     assert two.calls == [(environment, 7)] * 2
+
+
+def test_helpers_of_a_member_may_have_nearly_its_name() -> None:
+    class Helped(Mean):
+        def scores(self, state: State) -> Array:
+            return super().score(state, Observation(), np.random.default_rng(0))
+
+        def score(self, state: State, observation: Observation, rng: np.random.Generator) -> Array:
+            return self.scores(state)
+
+    checks.members_are_asked(Policy(index=Helped()), 3)

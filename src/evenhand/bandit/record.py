@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from types import MappingProxyType
@@ -172,7 +172,7 @@ class Record:
         check_taken(self.algorithm, self.policy, self.parameters)
 
     def check_kept(self) -> None:
-        """Refuse what a part remembers where a file would not give it back as it is."""
+        """Refuse what a part remembers where a file would give it back as another kind."""
         for slot, one in self.policy.parts.items():
             if fault := unkept(one, getattr(self._first, slot), getattr(self.state, slot)):
                 raise EvenhandError(fault)
@@ -400,14 +400,15 @@ def _check_promises(policy: Policy, names: Sequence[str], plays: int, retired: C
         check_bounds(bounds_of(len(names), policy.fractions, policy.caps, policy.groups, names), plays, able)
 
 
-def check_taken(algorithm: str | Mapping[str, Any], policy: Policy, parameters: Iterable[str]) -> None:
-    """Refuse parameters that are given beside a table of parts where none of these takes them."""
+def check_taken(algorithm: str | Mapping[str, Any], policy: Policy, parameters: Mapping[str, object]) -> None:
+    """Refuse parameters that are given beside a table of parts where no part of a slot takes them."""
     if isinstance(algorithm, str):
         return
-    taken = {name for one in parts_in(policy) for name in parameters_of(type(one))} & set(WITH_NAMES)
-    if unused := sorted(set(parameters) - taken):
-        known = f"known: {', '.join(sorted(taken))}" if taken else "it takes none"
-        raise EvenhandError(f"is taken by no part of {label_of(algorithm)}; {known}", unused[0])
+    taken = {name for slot in SLOTS for name in parameters_of(type(getattr(policy, slot)))} & set(WITH_NAMES)
+    if unused := sorted({name for name, value in parameters.items() if value is not None} - taken):
+        known = f"its parts take {', '.join(sorted(taken))}" if taken else "its parts take none"
+        remedy = ": with fairness = {kind = 'deficit_first'} one does" if unused[0] == "fractions" and not taken else ""
+        raise EvenhandError(f"is taken by no part of {label_of(algorithm)}; {known}{remedy}", unused[0])
 
 
 def _with_names(path: Path, names: Sequence[str]) -> Path:

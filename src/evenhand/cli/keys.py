@@ -34,7 +34,7 @@ app = App("Create, roll, list and revoke the API keys of the service.")
 def create(
     name: str,  # name of the key's user, shown in lists and logs
     scope: Annotated[list[str], Option()],  # 'administer', 'decide', 'reward' or 'read'; can be repeated
-    # Allocation that the key is limited to; can be repeated. It must exist, unless the key may administer. Default: all
+    # Allocation that the key is limited to; can be repeated. Default: all
     allocation: Annotated[list[str] | None, Option(metavar="NAME")] = None,
     expires: Expires = None,
     database: Database = "evenhand.db",
@@ -48,7 +48,10 @@ def create(
     """
     with _keys(database, new=True) as keys:
         key, secret = keys.create(name, scope, allocations=allocation, expires=_moment(expires))
+        missing = keys.not_there(key)
     _show_new(key, secret, as_json)
+    for one in missing:
+        note(one)
 
 
 @app.command()

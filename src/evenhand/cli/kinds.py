@@ -55,7 +55,8 @@ def _of(slot: str) -> list[dict[str, Any]]:
     from evenhand.core import parts
 
     def default(parameter: Any) -> str | None:
-        return None if parameter.required else str(getattr(parameter.default, "__name__", parameter.default))
+        value = parameter.default if parameter.made is None else "made by the part"
+        return None if parameter.required else str(getattr(value, "__name__", value))
 
     return [
         {

@@ -45,7 +45,7 @@ class Field:
         init: bool = True,
         kw_only: bool = False,
         metadata: Any = None,
-        eq: bool = True,  # which only attrs asks for, as the next one
+        eq: bool = True,  # this and the next are for attrs alone
         repr: bool = True,
     ) -> None:
         self.name, self.type, self.alias = name, type, alias or name.lstrip("_")

@@ -377,7 +377,9 @@ def restore(template: T, plain: Any, grown: bool = False) -> T:
 
 
 def unkept(owner: object, first: object, now: object) -> str:
-    """Why `dump` and `restore` do not give back what a part remembers as it is; empty where they do.
+    """Why `dump` and `restore` do not keep the kinds of what a part remembers; empty where they do.
+
+    Shapes are not compared.
 
     Args:
         owner: the part.

@@ -136,7 +136,7 @@ def whole_numbers(value: PerArm) -> Array:
 
 
 def choice(*options: str) -> Callable[[object, Attribute[str], str], None]:
-    """A check that an argument is one of the options, for ``attrs.field(validator=…)``."""
+    """A check that an argument is one of the options, for the ``validator`` of a field."""
 
     def check(instance: object, parameter: Attribute[str], value: str) -> None:
         one_of(parameter.name, value, options)

@@ -8,7 +8,8 @@ SHARED = {
     "arms": """features of arms in this round, by arm and name, such as ``{"tea": {"price": 2.5}}``; they go before
         those that an arm has.""",
     "control": "the arm or group with which all others are compared; None for all pairs.",
-    "of": '``"groups"`` for the groups that are promised shares, each the mean of its arms that are not retired.',
+    "of": """``"arms"``, or ``"groups"`` for the groups that are promised shares, each the mean of its arms that are not
+        retired.""",
     "month": """a calendar month (UTC) such as ``"2026-11"``, whose rewards alone count; the last 13 are known. None for
         all rounds.""",
     "assume": """what to assume of rewards that are not known; None for the worst: that a reward depends on whether and

@@ -441,7 +441,9 @@ def _memory(part: Any, shape: Shape) -> Any:
     if memory is None or isinstance(memory, int | float | str):
         return memory
     owner, kind = type(part).__name__, type(memory).__name__
-    raise EvenhandError(f"{owner}.start must return a dataclass of arrays, an array or None, got a {kind}")
+    raise EvenhandError(
+        f"{owner}.start must return an array, a number, a text, a dataclass of these, or None, got a {kind}"
+    )
 
 
 def parts_in(part: Any) -> list[PolicyPart]:

@@ -93,9 +93,9 @@ Places = NDArray[np.intp]
 class PolicyPart(Part):
     """A part of a policy. All members have safe defaults; an own part needs the one that answers its question.
 
-    What a part remembers, its memory, is an array, a dataclass of arrays, finite numbers and texts, or None. Arrays
-    have the arms on the last axis; a part that remembers anything else per arm defines `grow`, and `begin` if it makes
-    promises.
+    What a part remembers, its memory, is an array, a finite number, a text, a dataclass of these, or None; only a part
+    with the trait ``offline`` can have a dataclass of anything. Arrays have the arms on the last axis; a part that
+    remembers anything else per arm defines `grow`, and `begin` if it makes promises.
     """
 
     __slots__ = ()

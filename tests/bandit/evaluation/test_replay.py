@@ -222,5 +222,7 @@ def test_parameters_as_keywords_and_the_unit() -> None:
 
 
 def test_what_no_part_of_a_table_takes_is_refused() -> None:
-    with pytest.raises(EvenhandError, match=r"^fractions is taken by no part of ucb; it takes none$"):
+    with pytest.raises(
+        EvenhandError, match=r"^fractions is taken by no part of ucb; its parts take none: with fairness = "
+    ):
         replay(log_of(["a", "b"] * 4, [0, 1] * 4, 0.5), {"index": "ucb"}, fractions=0.3)

@@ -50,16 +50,20 @@ class Keys:
         allocations: Collection[str] | None = None,
         expires: float | None = None,
     ) -> tuple[Key, str]:
-        """A new key and its secret, which cannot be shown again; its allocations are there, or it may create them."""
+        """A new key and its secret, which cannot be shown again."""
         of = None if allocations is None else frozenset(allocations)
         key = Key(secrets.token_hex(4), name, frozenset(scopes), of, self._clock(), expires, revoked=None)
         _check(key, scopes)
         with self._database.transaction(writes=True) as connection:
-            known = list(connection.execute(select(tables.allocations.c.name)).scalars())
-            missing = sorted((of or frozenset()).difference(known)) if "administer" not in scopes else ()
-            if missing:
-                raise EvenhandError.together([_not_there(name, known) for name in missing])
             return key, _insert(connection, key)
+
+    def not_there(self, key: Key) -> list[str]:
+        """A sentence for each allocation of a key that is not there, with the nearest name: it may be misspelt."""
+        with self._database.transaction(writes=False) as connection:
+            known = list(connection.execute(select(tables.allocations.c.name)).scalars())
+        missing = sorted((key.allocations or frozenset()).difference(known))
+        hinted = 0 < len(known) <= HINTED
+        return [f"there is no allocation {name!r} yet{nearest(name, known) if hinted else ''}" for name in missing]
 
     def roll(self, which: str, overlap: float = 0.0, expires: float | None = None) -> tuple[Key, Key, str]:
         """A new key in place of one, which is valid for a while longer."""
@@ -138,12 +142,6 @@ def _check(key: Key, scopes: Collection[str]) -> None:
             raise EvenhandError(f"{name!r} cannot be the name of an allocation")
     if key.expires is not None and not key.created < key.expires < math.inf:
         raise EvenhandError("a key must expire in the future; give a later time")
-
-
-def _not_there(name: str, known: Collection[str]) -> EvenhandError:
-    """That an allocation is likely misspelt."""
-    hint = nearest(name, known) if 0 < len(known) <= HINTED else ""
-    return EvenhandError(f"there is no allocation {name!r}, which only a key that may administer could create{hint}")
 
 
 def _insert(connection: Connection, key: Key) -> str:

@@ -167,7 +167,8 @@ class Writer:
         with PRIORITY.long():
             packed = snapshot.packed()
         self._snapshot_seconds += time.thread_time() - begun
-        failures = (EvenhandError, IntegrityError)  # the latter where it was erased, or another process writes one
+        # the latter where it was erased, or another process writes one or has written this one
+        failures = (EvenhandError, IntegrityError)
         with suppress(*failures), self._committer.database.transaction(writes=True) as connection:
             table, values = tables.snapshots, {"allocation": id, "sequence": snapshot.sequence, "state": packed}
             connection.execute(insert(table), values)
