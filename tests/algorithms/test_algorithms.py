@@ -238,12 +238,12 @@ IDENTIFYING = [key for key in BUILDS if key in FIRST and key.startswith("f_tas")
 
 
 def usual(case: tuple[str, Callable[[Policy, int], None]]) -> bool:
-    """Each algorithm once with the check of its promise and every third other one, in turn; fewer that identify."""
+    """Each algorithm once with the check of its promise and every fourth other one, in turn; fewer that identify."""
     name, check = case
     turn = POLICY_CHECKS.index(check)
     if name in IDENTIFYING:
         return turn % len(IDENTIFYING) == IDENTIFYING.index(name)
-    return name in FIRST and (check is promise_is_kept or turn % 3 == list(BUILDS).index(name) % 3)
+    return name in FIRST and (check is promise_is_kept or turn % 4 == list(BUILDS).index(name) % 4)
 
 
 @pytest.mark.parametrize(

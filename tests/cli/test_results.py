@@ -97,6 +97,7 @@ def test_an_unknown_policy_is_refused_before_the_run(tmp_path: Path, capsys: pyt
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_figures_of_an_earlier_run_do_not_stay(tmp_path: Path) -> None:
     simulated(tmp_path, ["tea", "milk"], "--figures", "all")
     out = tmp_path / "out"

@@ -81,6 +81,7 @@ def test_json_has_every_row(study: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert json.loads(capsys.readouterr().out)["finished"] == 3
 
 
+@pytest.mark.slow
 def test_shards_are_merged(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["sweep", "study.toml", "--shard", "1/2", "--out", "a"]) == 0
     assert run(["sweep", "study.toml", "--shard", "2/2", "--out", "b"]) == 0

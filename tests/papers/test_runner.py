@@ -316,6 +316,7 @@ def test_a_claim_is_contradicted_if_one_number_surely_does_not_agree() -> None:
     assert status(0.001, quick=True) == "too small to decide"
 
 
+@pytest.mark.slow
 def test_what_needs_the_paper_s_data_is_not_runnable_without(store: Store) -> None:
     experiment = dataclasses.replace(claiming(finding(True)), data=(Data("outbrain", lambda c, p: c, "On another."),))
     assert [verdict.status for verdict in judge(experiment, {}, given=["outbrain"])] == ["confirmed"]
@@ -420,6 +421,7 @@ def test_verdicts_of_another_version_are_left_out(written: Store, monkeypatch: p
     assert not report.kept(written, EVERY)
 
 
+@pytest.mark.slow
 def test_an_endless_interval_is_null_for_machines_and_a_word_for_people(store: Store) -> None:
     endless = Finding("it", 1.0, -np.inf, np.inf, 1, "below 2", (-np.inf, 2.0))
     experiment = claiming(endless)

@@ -409,6 +409,7 @@ def second_gap(found: Mask) -> Array:
     return np.asarray((order[1] - order[0])[found.sum(axis=0) >= 2], dtype=float)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delay", [1, 2, 4])
 def test_the_gaps_have_the_law_of_looking_ahead(delay: int) -> None:
     # Two shares of n and m lanes with one chance p differ by five standard deviations sqrt(p (1 − p) (1/n + 1/m)) at

@@ -46,7 +46,7 @@ def fairness(claim: Callable[[Any, Any], Any], memory: Any = None) -> Policy:
         (index(lambda state: np.zeros(2)), r"^Own.score must return an array .* got shape \(2,\)"),
         (fairness(lambda score, state: score), "^Own.claim must return Ranking, as its traits declare, got ndarray"),
         (fairness(lambda score, state: Shares(score)), "^Own.claim must return Ranking, .* got Shares"),
-        (fairness(lambda score, state: Ranking(score), {}), "^Own.start must return a dataclass .*, got a dict"),
+        (fairness(lambda score, state: Ranking(score), {}), "^Own.start must return an array, .*, got a dict"),
     ],
 )
 def test_what_is_not_one_number_per_arm_is_refused(policy: Policy, message: str) -> None:

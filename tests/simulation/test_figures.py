@@ -252,7 +252,7 @@ def test_a_logarithmic_axis_of_negative_values_is_symmetric(results: Results) ->
 
 @pytest.mark.covering
 @pytest.mark.parametrize("lanes", [1, 4])
-@pytest.mark.parametrize("measure", thinned(MEASURES, [*MEASURES][::3].__contains__))
+@pytest.mark.parametrize("measure", thinned(MEASURES, [*MEASURES][::6].__contains__))
 def test_every_measure_can_be_drawn_on_logarithmic_axes(measure: str, lanes: int, request: Any) -> None:
     figure = figures.curves(that_has(measure, request, lanes), measure, log="xy")
     figure.draw_without_rendering()
@@ -373,6 +373,7 @@ FOUR_SCRIPTS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.covering
 @pytest.mark.parametrize("arms", [5, 40, 200])
 @pytest.mark.parametrize("width", ["", "column", "text"])

@@ -116,6 +116,7 @@ def test_keeping_promises_at_once_costs_what_the_contexts_are_worth() -> None:
     assert regret.mean() > 4.0
 
 
+@pytest.mark.slow
 def test_penalties_cost_no_more_than_promises_and_no_less_than_nothing() -> None:
     def per_round(penalty: float) -> float:
         world = Environment(WORLD.rewards, contexts=WORLD.contexts, fractions=0.25, penalties=penalty)

@@ -15,6 +15,7 @@ from evenhand.environment.rewards import Bernoulli
 from evenhand.policy.composition import Policy
 from evenhand.theory.bounds import fucb_alpha
 from evenhand.theory.fairness import ExpectedFairness, expected_fairness
+from tests.thinned import thinned
 
 ROUNDS = np.array([1, 10, 100, 1000])
 
@@ -96,7 +97,7 @@ def measured(policy: Policy, r: float, arms: int) -> tuple[ExpectedFairness, flo
     return expected_fairness(results.rounds, record.pulls, r), float(behind.max())
 
 
-@pytest.mark.parametrize("tolerance", [0.0, 0.5, 4.0, 20.0])
+@pytest.mark.parametrize("tolerance", thinned([0.0, 0.5, 4.0, 20.0], [0.0, 4.0].__contains__))
 @pytest.mark.parametrize(("arms", "r"), [(3, 0.3), (5, 0.05), (10, 0.0999)])
 def test_fucb_is_as_fair_as_its_tolerance_says(arms: int, r: float, tolerance: float) -> None:
     for build in (fucb, f_ts):

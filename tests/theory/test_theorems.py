@@ -188,6 +188,7 @@ def test_the_proof_of_theorem_1_bounds_the_r_regret_of_naive(shares: list[float]
     assert bounds.any_fair_regret(5000, MEANS, shares) > bound
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shares", SHARES)
 def test_theorem_5_bounds_the_r_regret_of_every_fair_policy(shares: list[float]) -> None:
     # FUCB and F-TS owe up to a play per arm, which costs them at most the sum of the gaps.
@@ -323,6 +324,7 @@ PENALISED: list[tuple[list[float], list[float], list[float]]] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("means", "fractions", "penalties"),
     [PENALISED[0], *(pytest.param(*one, marks=pytest.mark.slow) for one in PENALISED[1:])],

@@ -383,6 +383,7 @@ def test_a_few_of_many_arms_are_audited_at_once() -> None:
     assert [line.arm for line in bandit.audit(limit=2).lines] == ["arm 6", "arm 8"]  # 0, 2 and 4 have played
 
 
+@pytest.mark.slow
 def test_many_arms_are_audited_without_a_program_over_all_of_them() -> None:
     """Twenty thousand promises, some of which are broken; a linear program over all of them would take hours."""
     arms = [f"arm {place}" for place in range(20_000)]

@@ -85,6 +85,7 @@ def test_a_log_with_several_plays_per_decision_is_priced_with_as_many() -> None:
     assert sum(found.curve[0].shares.values()) == pytest.approx(2.0)
 
 
+@pytest.mark.slow
 def test_groups_caps_and_sleeping_arms_are_priced_by_their_programs() -> None:
     found = price(
         WORLD,

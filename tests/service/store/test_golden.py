@@ -38,6 +38,7 @@ def test_golden_sqlite_opens(version: str, tmp_path: Path) -> None:
     check(str(path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", thinned(VERSIONS, lambda version: version == VERSIONS[-1]))  # by none
 def test_golden_postgresql_opens(version: str, postgresql: str) -> None:
     statements = gzip.decompress((GOLDEN / f"{version}.postgresql.sql.gz").read_bytes()).decode().split("\n")
