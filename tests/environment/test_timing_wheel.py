@@ -77,7 +77,6 @@ def histories(draw: st.DrawFn) -> tuple[list[Round], int, int, np.dtype[Any]]:
     return history, places, rounds, np.dtype(bool if boolean else float)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("block", [1, 3, *(pytest.param(block, marks=pytest.mark.slow) for block in (2, 8))])
 @settings(derandomize=True, deadline=None, max_examples=60)
 @given(case=histories())

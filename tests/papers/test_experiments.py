@@ -64,9 +64,7 @@ SMALL = [*FIRST.values()][::2]  # of which the main run takes every second
 
 @pytest.mark.parametrize(
     "path",
-    thinned(
-        CONFIGURATIONS, lambda path: path in [*FIRST.values()][::2], lambda path: f"{path.parent.name}/{path.stem}"
-    ),
+    thinned(CONFIGURATIONS, SMALL.__contains__, lambda path: f"{path.parent.name}/{path.stem}"),
 )
 def test_a_configuration_runs_at_a_small_size(path: Path) -> None:
     assert path.parent.name in {*PAPERS, "beyond"}
