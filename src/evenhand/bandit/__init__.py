@@ -16,6 +16,6 @@ __all__ = ["Bandit", "Decision", "Round"]
 
 def __getattr__(name: str) -> Any:
     """Load a public name at first use, so that modules of this package are light to import."""
-    if name not in HOMES:
+    if name not in HOMES:  # `lazy` would look elsewhere for each module that is imported from here, which loads others
         raise AttributeError(f"module 'evenhand.bandit' has no attribute {name!r}")
     return getattr(import_module(f"evenhand.{HOMES[name]}"), name)

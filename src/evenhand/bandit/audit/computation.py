@@ -77,7 +77,6 @@ def audit(account: Account, limit: int | None, now: float) -> Audit:
 
 def _lines(account: Account, places: Places, trust: Mask, promised: Array | None, found: Judged) -> tuple[Line, ...]:
     """The lines of some arms, made column by column, which is fast for many arms."""
-
     words = found.words()
 
     def some(values: Any, listed: Callable[[Array], list[Any]] = np.ndarray.tolist) -> list[Any]:
